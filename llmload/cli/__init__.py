@@ -1,0 +1,63 @@
+"""The `llmload` command: a dictionary from command name to the module that does it.
+
+Each module has `SUMMARY` (one line), `add_arguments(parser)` and `main(args) -> int`. Modules are imported only
+when their command is asked for, so that `llmload report` never loads Locust or gevent.
+"""
+
+import argparse
+import importlib
+import sys
+from typing import Protocol, cast
+
+from llmload import __version__
+from llmload.exits import Exit, Stop
+
+COMMANDS = {
+    "run": "put a scenario's load on an endpoint",
+    "probe": "send one request and show its timeline",
+    "report": "rebuild tables and pages from a run folder",
+    "simulate": "serve an endpoint with known timing",
+    "demo": "all of it at once, on an endpoint of its own",
+}
+
+
+class Command(Protocol):
+    """What a module of this folder offers."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the command's options."""
+
+    def main(self, args: argparse.Namespace) -> int:
+        """Do it; returns the exit code."""
+
+
+def usage() -> str:
+    """What `llmload` alone prints."""
+    rows = "\n".join(f"  {name:<10} {summary}" for name, summary in COMMANDS.items())
+    return f"usage: llmload COMMAND …   (llmload COMMAND --help tells more)\n\n{rows}\n\nllmload {__version__}"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = sys.argv[1:] if argv is None else argv
+    if not words or words[0] in {"-h", "--help"}:
+        print(usage())
+        return Exit.OK if words else Exit.USAGE
+    if words[0] in {"-V", "--version"}:
+        print(__version__)
+        return Exit.OK
+    name = words[0]
+    if name not in COMMANDS:
+        print(f"llmload: unknown command {name!r}; expected one of: {', '.join(COMMANDS)}", file=sys.stderr)
+        return Exit.USAGE
+    command = cast("Command", importlib.import_module(f"llmload.cli.{name}"))
+    parser = argparse.ArgumentParser(prog=f"llmload {name}", description=COMMANDS[name], allow_abbrev=False)
+    command.add_arguments(parser)
+    try:
+        return int(command.main(parser.parse_args(words[1:])))
+    except Stop as stop:
+        print(f"llmload {name}: {stop.message}", file=sys.stderr)
+        return stop.code
+    except BrokenPipeError:  # the reader of our output left (`llmload report … | head`)
+        sys.stderr.close()
+        return Exit.OK

@@ -1,0 +1,1 @@
+"""The Locust edge: users, the run driver, and the way of the records from worker to master."""

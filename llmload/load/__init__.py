@@ -1,0 +1,4 @@
+"""What the load is: scenario, mix, prompts, plan.
+
+Pure: no clock, socket, gevent or Locust; times come in as arguments.
+"""

@@ -1,0 +1,136 @@
+"""A scenario, resolved: what to ask of whom, how much of it at a time, for how long, and what counts as slow.
+
+Plain frozen records with every default filled in. How a scenario is read from TOML, and what a person is told when
+the file is wrong, is `reading.py`; this file knows no file. Durations are seconds where a name ends in `_s`,
+milliseconds where it ends in `_ms`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How many requests in flight, in which steps, and when a step has seen enough."""
+
+    kind: Literal["steps"] = "steps"
+    steps: tuple[int, ...] = (1, 4, 8, 16, 32)
+    warmup_requests: int = 3
+    """Requests that each user must have finished before the window opens, every class among them."""
+    warmup_s: float = 5.0
+    """The warm-up lasts at least this long."""
+    window_s: float = 60.0
+    """The window lasts at least this long …"""
+    window_requests: int = 100
+    """… and until so many requests of each class were sent in it …"""
+    window_cap_s: float = 600.0
+    """… but never longer than this."""
+    drain_limit_s: float = 120.0
+    """How long users go on sending while measured requests are still in flight; then the rest is cut."""
+    settle_s: float = 0.5
+    """Pause between steps when requests were cut, so that their dead work does not load the next step."""
+    max_failures_in_a_row: int = 50
+    """A step that failed so often in a row ends early; 0 means never."""
+    max_requests: int | None = None
+    """Cap on requests of the whole run, warm-up and drain included."""
+    max_tokens_total: int | None = None
+    """Cap on output tokens asked for in the whole run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Time limits of one request, in seconds."""
+
+    connect_s: float = 10.0
+    ttft_s: float = 120.0
+    stall_s: float = 60.0
+    total_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class SLO:
+    """What a user is promised; a request is good if it is ok and meets all that are set. Milliseconds."""
+
+    ttft_ms: float | None = None
+    tpot_ms: float | None = None
+    e2e_ms: float | None = None
+    itl_max_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """A distribution of token lengths: `fixed`, `normal` (mean, sd) or `uniform` (low, high), never below 1."""
+
+    kind: Literal["fixed", "normal", "uniform"] = "fixed"
+    a: float = 0.0
+    b: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadClass:
+    """One class of the mix: short, medium, long, or the user's own."""
+
+    name: str
+    weight: float = 1.0
+    source: str = "builtin:short"
+    """`builtin:short|medium|long`, or `file`."""
+    path: str | None = None
+    """The data file of `source = "file"`, absolute."""
+    digest: str | None = None
+    """SHA-256 of the data file."""
+    input_tokens: Lengths | None = None
+    """Prompt length wanted, counted by the server; None takes prompts as they are."""
+    max_tokens: Lengths = Lengths("fixed", 128, 0)
+    ignore_eos: bool = False
+    min_tokens: int | None = None
+    temperature: float | None = None
+    extra_body: dict[str, Any] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+    tools: tuple[dict[str, Any], ...] = ()
+    slo: SLO | None = None
+    shared_prefix_tokens: int = 0
+    """Tokens of a prefix that is common to the requests that reuse it (behind no unique head) …"""
+    shared_prefix_share: float = 0.0
+    """… and the share of the class's requests that do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Everything that says what a run is. `resolved()` of reading.py gives it as JSON for run.json."""
+
+    name: str
+    classes: tuple[WorkloadClass, ...]
+    description: str = ""
+    seed: int = 1
+    round: int = 0
+    """Which repetition this is: prompts stay, unique heads are new in each round."""
+    model: str | None = None
+    api: Literal["chat", "completions"] = "chat"
+    stream: bool = True
+    connections: Literal["keep-alive", "fresh"] = "keep-alive"
+    cache_busting: bool = True
+    temperature: float | None = 0.0
+    key_env: str = "OPENAI_API_KEY"
+    max_tokens_field: Literal["auto", "max_tokens", "max_completion_tokens"] = "auto"
+    stream_usage: Literal["auto", "on", "off"] = "auto"
+    """Whether `stream_options.include_usage` is sent; auto asks the preflight."""
+    token_counting: Literal["auto", "server", "tokenizer", "ratio"] = "auto"
+    """How prompt lengths are fitted: the server's /tokenize, a tokenizer file, or characters per token learnt."""
+    tokenizer: str | None = None
+    """Path of a tokenizer.json, absolute."""
+    extra_body: dict[str, Any] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+    load: Load = Load()
+    limits: Limits = Limits()
+    slo: SLO = SLO()
+    stall_ms: float = 200.0
+    """A gap over this is a stall."""
+    slow_s: float | None = None
+    """A request that was ok but took longer counts as slow."""
+    ready_timeout_s: float = 300.0
+    """How long a server that is still loading is waited for."""
+    labels: dict[str, str] = field(default_factory=dict)
+    price_per_million_input: float | None = None
+    price_per_million_output: float | None = None
+    file: str | None = None
+    """Where it was read from."""

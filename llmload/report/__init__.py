@@ -1,0 +1,1 @@
+"""From a run folder to tables, plots and pages. Never imports Locust or gevent."""

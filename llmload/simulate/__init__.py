@@ -1,0 +1,1 @@
+"""An endpoint with known timing. Imports neither Locust nor gevent."""
