@@ -104,5 +104,5 @@ def test_locust_is_imported_by_its_edge_alone() -> None:
 )
 def test_what_reads_and_plays_loads_neither_locust_nor_gevent(module: str) -> None:
     """A real import of the reporter, the simulator and the parser leaves Locust and gevent out."""
-    code = f"import sys, {module}; sys.exit(str({{'locust', 'gevent'}} & set(sys.modules)) if {{'locust', 'gevent'}} & set(sys.modules) else 0)"
+    code = f"import sys, {module}; sys.exit(' '.join({{'locust', 'gevent'}} & set(sys.modules)))"
     subprocess.run([sys.executable, "-c", code], check=True)
