@@ -1,0 +1,119 @@
+"""The options that `llmload run` and the Locust command share: one plain list, and what their values mean.
+
+Each entry is `(flags, keyword arguments)` of `argparse`'s `add_argument`. Values stay as typed (strings, lists of
+strings, flags); `overrides` turns them into the dotted keys that `reading.load` takes, `words` turns them back into
+a command line. Imports neither Locust nor gevent, opens nothing. No option ever holds a key.
+"""
+
+import math
+import re
+from argparse import Namespace
+from typing import Any
+
+from llmload.exits import Stop
+
+DEFAULT_OUT = "runs"
+"""Where run folders are made unless `--out` says otherwise."""
+
+PARENT_PID = "LLMLOAD_PARENT_PID"
+"""Environment variable: process id of the `llmload run` that started Locust; when it is gone, Locust's part ends."""
+
+COMMAND = "LLMLOAD_COMMAND"
+"""Environment variable: the command the user typed, a JSON list, for run.json; unset when Locust was typed itself."""
+
+Option = tuple[tuple[str, ...], dict[str, Any]]
+
+SCENARIO: Option = (
+    ("--scenario",),
+    {"metavar": "FILE", "default": "mixed", "help": "scenario file, or the name of a shipped one (mixed)"},
+)
+"""Positional for `llmload run`, an option for Locust."""
+
+OPTIONS: tuple[Option, ...] = (
+    (("--model",), {"metavar": "NAME", "help": "model to ask for; without it the only one that the server offers"}),
+    (("--steps",), {"metavar": "N,N,…", "help": "requests in flight, step by step, as 1,4,8"}),
+    (
+        ("--duration",),
+        {"metavar": "TIME", "help": "window of each step, as 20s or 5m; no number of requests is waited for then"},
+    ),
+    (
+        ("--set",),
+        {
+            "metavar": "KEY=VALUE",
+            "action": "append",
+            "help": "any key of the scenario, as load.warmup_s=2 or limits.ttft_s=30; may be repeated",
+        },
+    ),
+    (
+        ("--label",),
+        {"metavar": "KEY=VALUE", "action": "append", "help": "a word on this run, as engine=v2; repeatable"},
+    ),
+    (("--out",), {"metavar": "DIR", "default": DEFAULT_OUT, "help": "where the run folder is made (runs)"}),
+    (("--run-folder",), {"metavar": "DIR", "help": "the run folder itself; must be new or empty"}),
+    (("--save-text",), {"action": "store_true", "help": "keep the answers in the records (never kept otherwise)"}),
+    (("--proxy",), {"metavar": "URL", "help": "HTTP proxy; proxy variables of the environment are not followed"}),
+    (("--ca",), {"metavar": "FILE", "help": "certificate authorities of the endpoint, a PEM file"}),
+    (("--insecure",), {"action": "store_true", "help": "do not verify the endpoint's certificate"}),
+    (("--allow-http-key",), {"action": "store_true", "help": "send the key over plain http to another machine"}),
+    (("--connect-timeout",), {"metavar": "TIME", "help": "limit for connecting, TLS included, as 5s"}),
+    (("--no-report",), {"action": "store_true", "help": "write no tables and pages at the end (llmload report does)"}),
+)
+"""What both commands take, apart from the scenario itself."""
+
+UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds(text: str, where: str) -> float:
+    """Seconds of a duration such as `20`, `20s`, `1.5m`, `2h`, `500ms`. Raises Stop(USAGE) that names `where`."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|m|h|)\s*", text)
+    value = float(match[1]) * UNITS[match[2]] if match else 0.0
+    if not 0 < value < math.inf:
+        raise Stop(f"{where}: expected a duration over 0 such as 20s, 5m or 1h, got {text!r}")
+    return value
+
+
+def pair(text: str, where: str) -> tuple[str, str]:
+    """`key=value` cut at the first `=`. Raises Stop(USAGE) that names `where`."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise Stop(f"{where}: expected KEY=VALUE, got {text!r}")
+    return key.strip(), value.strip()
+
+
+def overrides(args: Namespace) -> list[tuple[str, str]]:
+    """What the options change in the scenario, in the form that `reading.load` takes; later ones win.
+
+    `--duration` is exact: it sets the window's seconds and asks for no number of requests, unless a `--set` behind
+    it does. Raises Stop(USAGE) that names the option.
+    """
+    found: list[tuple[str, str]] = []
+    if args.model:
+        found.append(("model", args.model))
+    if args.steps:
+        found.append(("load.steps", args.steps))
+    if args.duration:
+        window = seconds(args.duration, "--duration")
+        found += [("load.window_s", f"{window:g}"), ("load.window_requests", "0")]
+    if args.connect_timeout:
+        found.append(("limits.connect_s", f"{seconds(args.connect_timeout, '--connect-timeout'):g}"))
+    found += [pair(text, "--set") for text in args.set or ()]
+    for text in args.label or ():
+        key, value = pair(text, "--label")
+        found.append((f"labels.{key}", value))
+    return found
+
+
+def words(args: Namespace) -> list[str]:
+    """The options as words of a command line, those at their default left out, so that parsing gives them back."""
+    line: list[str] = []
+    for flags, keywords in OPTIONS:
+        flag = flags[-1]
+        value = getattr(args, flag.removeprefix("--").replace("-", "_"))
+        if keywords.get("action") == "store_true":
+            line += [flag] if value else []
+        elif keywords.get("action") == "append":
+            for item in value or ():
+                line += [flag, item]
+        elif value not in (None, "", keywords.get("default")):
+            line += [flag, value]
+    return line

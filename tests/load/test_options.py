@@ -1,0 +1,67 @@
+"""The options that `llmload run` and the Locust command share."""
+
+import argparse
+
+import pytest
+
+from llmload.exits import Exit, Stop
+from llmload.load import options
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    """Parse words with the shared options alone."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    for flags, keywords in options.OPTIONS:
+        parser.add_argument(*flags, **keywords)
+    return parser.parse_args(words)
+
+
+def test_nothing_typed_changes_nothing() -> None:
+    """Defaults give no override and no word."""
+    assert options.overrides(parsed()) == []
+    assert options.words(parsed()) == []
+
+
+def test_overrides_are_dotted_keys() -> None:
+    """Each option names the key it sets; --set comes behind --duration, so that it wins."""
+    args = parsed(
+        "--model", "m", "--steps", "1,4", "--duration", "1.5m", "--connect-timeout", "500ms",
+        "--set", "load.window_requests=7", "--set", "extra_body.a=b=c", "--label", "engine=v 2",
+    )  # fmt: skip
+    assert options.overrides(args) == [
+        ("model", "m"),
+        ("load.steps", "1,4"),
+        ("load.window_s", "90"),
+        ("load.window_requests", "0"),
+        ("limits.connect_s", "0.5"),
+        ("load.window_requests", "7"),
+        ("extra_body.a", "b=c"),
+        ("labels.engine", "v 2"),
+    ]
+
+
+def test_words_parse_back() -> None:
+    """The words of parsed options give the same options again."""
+    args = parsed("--steps", "1", "--set", "a=1", "--set", "b=2", "--insecure", "--out", "x y", "--label", "k=v")
+    assert parsed(*options.words(args)) == args
+
+
+@pytest.mark.parametrize("text", ["", "0", "0s", "-1s", "20x", "s", "1 2s", "nan", "inf", "1e3"])
+def test_a_wrong_duration_is_named(text: str) -> None:
+    """What is no duration over 0 stops with the option's name."""
+    with pytest.raises(Stop, match=r"^--duration: expected a duration") as caught:
+        options.seconds(text, "--duration")
+    assert caught.value.code is Exit.USAGE
+
+
+@pytest.mark.parametrize(("text", "value"), [("20", 20), ("20s", 20), ("1.5m", 90), ("2h", 7200), ("500ms", 0.5)])
+def test_durations(text: str, value: float) -> None:
+    """A duration is a number with a unit, seconds without."""
+    assert options.seconds(text, "--duration") == value
+
+
+@pytest.mark.parametrize("text", ["load.steps", "=1", " =1"])
+def test_a_pair_needs_key_and_equals(text: str) -> None:
+    """--set and --label want KEY=VALUE."""
+    with pytest.raises(Stop, match="expected KEY=VALUE"):
+        options.pair(text, "--set")
