@@ -1,0 +1,1 @@
+"""Watching a run from outside: its run folder's files are followed, nothing is asked of those who write them."""

@@ -1,0 +1,243 @@
+"""What a run folder says while the run goes on: read on from where the last look ended.
+
+`Follower.look(now)` gives a `View`: the steps so far, what happens in the present one, how long it may still take.
+Reads files only; the clock comes in. Figures here are for the eye: those that count are computed by the reporter
+from the same files afterwards.
+"""
+
+import bisect
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from llmload.load.scenario import Scenario
+from llmload.record import runfolder
+
+LIVE_S = 5.0
+"""Tokens per second of a step that is running are those of the last so many seconds."""
+
+
+class Tail:
+    """The whole lines that were appended to a .jsonl file since the last look."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.offset = 0
+
+    def new(self) -> list[dict[str, Any]]:
+        """Lines written since; a file that is not there yet has none, a line that is no JSON object is passed over."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.offset)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        whole = data.rfind(b"\n") + 1
+        self.offset += whole
+        rows = []
+        for line in data[:whole].splitlines():
+            try:
+                row = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(row, dict):
+                rows.append(row)
+        return rows
+
+
+@dataclass(slots=True)
+class Step:
+    """One step as far as it has come. Counts are of measured requests, `warmup` aside."""
+
+    index: int
+    concurrency: int
+    phase: str = "to come"
+    """`to come`, `warm-up`, `window`, `drain`, `done`."""
+    phase_s: float | None = None
+    """Seconds that the phase has lasted."""
+    window_s: float | None = None
+    """Seconds of the window so far."""
+    ended_by: str | None = None
+    warmup: int = 0
+    ok: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """Failures by outcome."""
+    by_class: Counter[str] = field(default_factory=Counter)
+    """Measured requests that ended, by workload class."""
+    ttft_ms: list[float] = field(default_factory=list)
+    """Of measured successes, sorted."""
+    e2e_ms_sum: float = 0.0
+    events: int = 0
+    """Token-bearing events and …"""
+    tokens: int = 0
+    """… output tokens of the same requests."""
+    tokens_per_s: float | None = None
+    remaining_s: float | None = None
+    """Estimate of what the step still takes; None where nothing can be said."""
+
+    @property
+    def failed(self) -> int:
+        """Measured requests that failed (those that were cancelled are none)."""
+        return self.outcomes.total()
+
+    @property
+    def ttft_p50_ms(self) -> float | None:
+        """Median over measured successes."""
+        n = len(self.ttft_ms)
+        return (self.ttft_ms[(n - 1) // 2] + self.ttft_ms[n // 2]) / 2 if n else None
+
+
+@dataclass(slots=True)
+class View:
+    """A run at one moment."""
+
+    steps: list[Step]
+    current: int | None
+    """Index of the step that runs; None before the first and behind the last."""
+    in_flight: int | None
+    elapsed_s: float | None
+    remaining_s: float | None
+    """Estimate for all that is left; None before anything can be said."""
+    verdict: str | None
+
+
+class Follower:
+    """Follows the files of one run folder."""
+
+    def __init__(self, folder: Path, scenario: Scenario) -> None:
+        self.folder = folder
+        self.scenario = scenario
+        self.requests = Tail(folder / runfolder.REQUESTS)
+        self.generator = Tail(folder / runfolder.GENERATOR)
+        self.steps = [Step(index, n) for index, n in enumerate(scenario.load.steps)]
+        self.run: dict[str, Any] = {}
+        self.run_at: int | None = None
+        self.streams: dict[str, int] = {}
+        self.ticks: list[tuple[float, int]] = []
+        """Wall clock and token-bearing events of each second of each worker."""
+
+    def look(self, now: float) -> View:
+        """The run as its files tell it; `now` is wall-clock seconds."""
+        self.read_run()
+        for row in self.requests.new():
+            self.count(row)
+        for row in self.generator.new():
+            self.streams[str(row.get("worker"))] = int(row.get("streams") or 0)
+            self.ticks.append((float(row.get("at") or 0), int(row.get("events") or 0)))
+        current = None
+        for row in self.run.get("steps") or []:
+            if 0 <= row["step"] < len(self.steps):
+                step = self.steps[row["step"]]
+                self.place(step, row, now)
+                current = None if step.phase == "done" else step.index
+        started, ended = self.run.get("started_at"), self.run.get("ended_at")
+        return View(
+            steps=self.steps,
+            current=current,
+            in_flight=sum(self.streams.values()) if self.streams else None,
+            elapsed_s=None if started is None else (ended or now) - started,
+            remaining_s=None if current is None else remaining(self.scenario, self.steps, current),
+            verdict=self.run.get("verdict"),
+        )
+
+    def read_run(self) -> None:
+        """run.json, if it was replaced since."""
+        path = self.folder / runfolder.RUN
+        try:
+            at = path.stat().st_mtime_ns
+            if at != self.run_at:
+                self.run, self.run_at = orjson.loads(path.read_bytes()), at
+        except (FileNotFoundError, orjson.JSONDecodeError):
+            return
+
+    def count(self, row: dict[str, Any]) -> None:
+        """Add one record to its step."""
+        index = row.get("step")
+        if not isinstance(index, int) or not 0 <= index < len(self.steps):
+            return
+        step = self.steps[index]
+        step.events += row.get("events") or 0
+        step.tokens += row.get("output_tokens") or 0
+        if row.get("phase") == "warmup":
+            step.warmup += 1
+        if row.get("phase") != "measure":
+            return
+        step.by_class[str(row.get("workload"))] += 1
+        step.e2e_ms_sum += row.get("end_ms") or 0.0
+        if row.get("outcome") == "ok":
+            step.ok += 1
+            if row.get("ttft_ms") is not None:
+                bisect.insort(step.ttft_ms, row["ttft_ms"])
+        elif row.get("outcome") != "cancelled":
+            step.outcomes[str(row.get("outcome"))] += 1
+
+    def place(self, step: Step, row: dict[str, Any], now: float) -> None:
+        """Phase and pace of a step from its row in run.json."""
+        opened, closed, ended = row.get("window_started_at"), row.get("window_ended_at"), row.get("ended_at")
+        phases = (("done", ended), ("drain", closed), ("window", opened), ("warm-up", row.get("started_at")))
+        step.phase, since = next((pair for pair in phases if pair[1] is not None), ("to come", None))
+        step.ended_by = row.get("ended_by")
+        step.phase_s = None if since is None or step.phase == "done" else max(0.0, now - since)
+        if opened is not None:
+            step.window_s = max(0.0, (closed or ended or now) - opened)
+        step.tokens_per_s = self.pace(step, opened, closed or ended, now)
+
+    def pace(self, step: Step, opened: float | None, closed: float | None, now: float) -> float | None:
+        """Tokens per second: of the whole window if it is over, else of the last seconds.
+
+        Events per second from generator.jsonl times the tokens per event of the records so far.
+        """
+        if closed is not None and opened is not None:
+            begin, end = opened, closed
+        else:
+            begin, end = now - LIVE_S, now - 1.0  # the second that is running is not written yet
+        lines = [events for at, events in self.ticks if begin < at <= end]
+        if not lines or not step.events or end <= begin:
+            return None
+        return sum(lines) / (end - begin) * max(1.0, step.tokens / step.events)
+
+
+def remaining(scenario: Scenario, steps: list[Step], current: int) -> float | None:
+    """Seconds that are left, or None before anything is measured.
+
+    A window lasts `window_s`, and until `window_requests` of each class were sent, `window_cap_s` at the most. The
+    rarest class paces the wait; its rate at a later step is taken as that of now times the ratio of requests in
+    flight, which is too hopeful for a server that is full.
+    """
+    load, step = scenario.load, steps[current]
+    weights = {item.name: item.weight for item in scenario.classes}
+    rarest = min(weights.values()) / sum(weights.values())
+    done = step.ok + step.failed
+    e2e_s = step.e2e_ms_sum / done / 1000 if done else None
+    if step.phase == "drain":
+        left = min(e2e_s or 0.0, load.drain_limit_s)
+    elif step.phase == "window":
+        left = window_left(load.window_requests, step, load.window_s, load.window_cap_s, tuple(weights))
+    else:
+        left = max(load.warmup_s - (step.phase_s or 0.0), 0.0) + load.window_s
+    total = left + (0.0 if step.phase == "drain" else e2e_s or 0.0)
+    pace = done / step.window_s / step.concurrency if done and step.window_s else None
+    earlier = next((s for s in reversed(steps[:current]) if s.ok + s.failed and s.window_s), None)
+    if pace is None and earlier is not None and earlier.window_s:
+        pace = (earlier.ok + earlier.failed) / earlier.window_s / earlier.concurrency
+    if pace is None and load.window_requests:
+        return None
+    for later in steps[current + 1 :]:
+        needed = load.window_requests / (rarest * pace * later.concurrency) if pace and load.window_requests else 0.0
+        warmup = max(load.warmup_s, load.warmup_requests * (e2e_s or 0.0))
+        total += warmup + min(max(load.window_s, needed), load.window_cap_s) + (e2e_s or 0.0)
+    return total
+
+
+def window_left(wanted: int, step: Step, window_s: float, cap_s: float, classes: tuple[str, ...]) -> float:
+    """Seconds until the window closes: its own seconds, or until every class has its requests at its present rate."""
+    gone = step.window_s or 0.0
+    left = window_s - gone
+    for name in classes:
+        have = step.by_class[name]
+        if have < wanted:
+            left = max(left, (wanted - have) * gone / have if have else cap_s)
+    return max(0.0, min(left, cap_s - gone))

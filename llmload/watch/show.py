@@ -1,0 +1,128 @@
+"""A running run on the screen: a table that is redrawn on a terminal, a plain line now and then elsewhere.
+
+Both are made of one `View` (follow.py) and nothing else. Knows no files and no clock.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from llmload.watch.follow import Step, View
+
+MARKS = {"warm-up": "▸", "window": "▸", "drain": "▸", "done": "✓"}
+
+ENDS = {"cap": "its cap", "failures": "too many failures in a row", "budget": "the budget", "stopped": "your stop"}
+"""Why a step ended, where it was not its window."""
+
+
+def span(seconds: float) -> str:
+    """A duration for people: `8 s`, `1 min 05 s`, `2 h 10 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def amount(value: float | None, unit: str = "") -> str:
+    """A figure for the eye: three digits, thousands with commas; nothing where nothing was measured."""
+    if value is None:
+        return "-"
+    text = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{text} {unit}".rstrip()
+
+
+def phase(step: Step, window_s: float) -> str:
+    """What a step does at the moment."""
+    if step.phase == "warm-up":
+        return f"warm-up, {step.warmup} requests"
+    if step.phase == "window":
+        gone = step.window_s or 0.0
+        return f"window {span(gone)} of {span(window_s)}" if gone < window_s else f"window {span(gone)}, more requests"
+    if step.phase == "drain":
+        return f"drain, {span(step.phase_s or 0.0)}"
+    if step.ended_by in ENDS:
+        return f"ended by {ENDS[step.ended_by]}"
+    return step.phase
+
+
+def failures(steps: Sequence[Step]) -> str:
+    """What became of the requests that failed, the most frequent first; empty if none did."""
+    total = sum((step.outcomes for step in steps), Counter[str]())
+    return ", ".join(f"{count} {outcome}" for outcome, count in total.most_common())
+
+
+def left(view: View) -> str:
+    """How much longer."""
+    if view.remaining_s is None:
+        return "" if view.current is None else "time left: not known yet"
+    return f"about {span(view.remaining_s)} left"
+
+
+def line(view: View, window_s: float) -> str:
+    """The run in one line, for logs and pipes."""
+    if view.current is None:
+        return "starting"
+    step = view.steps[view.current]
+    parts = [
+        f"step {step.index + 1} of {len(view.steps)}",
+        f"{amount(view.in_flight)} of {step.concurrency} in flight",
+        phase(step, window_s),
+        f"{step.ok} ok",
+        f"{step.failed} failed" + (f" ({failures([step])})" if step.failed else ""),
+        f"TTFT p50 {amount(step.ttft_p50_ms, 'ms')}",
+        f"{amount(step.tokens_per_s)} tokens/s",
+        left(view),
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def picture(view: View, window_s: float) -> RenderableType:
+    """The run as a table, one row for each step; above it how far it has come, below it what failed."""
+    table = Table(box=None, padding=(0, 2), header_style="dim", pad_edge=False)
+    table.add_column("")
+    for name in ("in flight", "ok", "failed", "TTFT p50", "tokens/s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", overflow="ellipsis", no_wrap=True)
+    for step in view.steps:
+        row(table, step, view, window_s)
+    parts: list[RenderableType] = [head(view), Text(), table]
+    if failed := failures(view.steps):
+        parts.append(Text(f"\nfailed: {failed}", "red"))
+    return Group(*parts)
+
+
+def row(table: Table, step: Step, view: View, window_s: float) -> None:
+    """One step of the table."""
+    if step.phase == "to come":
+        table.add_row("", str(step.concurrency), style="dim")
+        return
+    live = step.index == view.current
+    note = phase(step, window_s) if live or step.ended_by in ENDS else ""
+    table.add_row(
+        Text(MARKS[step.phase], "cyan" if live else "green"),
+        f"{amount(view.in_flight)}/{step.concurrency}" if live else str(step.concurrency),
+        str(step.ok),
+        Text(str(step.failed), "red" if step.failed else ""),
+        amount(step.ttft_p50_ms, "ms"),
+        amount(step.tokens_per_s),
+        Text(note, "cyan" if live else "yellow"),
+        style="bold" if live else "",
+    )
+
+
+def head(view: View) -> RenderableType:
+    """The line above the table: bar, time gone, time left."""
+    gone, more = view.elapsed_s or 0.0, view.remaining_s
+    known = more is not None and gone + more > 0
+    grid = Table.grid(padding=(0, 2))
+    bar = ProgressBar(
+        total=gone + more if more is not None and known else 1.0, completed=gone if known else 0, width=30
+    )
+    grid.add_row(bar, Text(f"{span(gone)} gone", "dim"), Text(left(view)))
+    return grid

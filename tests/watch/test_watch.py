@@ -1,0 +1,160 @@
+"""What the live display reads out of a run folder, and how it says it."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from rich.console import Console
+
+from llmload.load.scenario import Load, Scenario, WorkloadClass
+from llmload.record import runfolder
+from llmload.watch import show
+from llmload.watch.follow import Follower, Step, Tail, View, remaining, window_left
+
+SCENARIO = Scenario(
+    "t",
+    (WorkloadClass("short", 3.0), WorkloadClass("long", 1.0)),
+    load=Load(steps=(1, 4), warmup_requests=1, warmup_s=2.0, window_s=10.0, window_requests=5, window_cap_s=60.0),
+)
+
+
+def append(path: Path, *rows: dict[str, Any]) -> None:
+    """Add lines to a .jsonl file."""
+    with path.open("ab") as file:
+        for row in rows:
+            file.write(orjson.dumps(row) + b"\n")
+
+
+def record(outcome: str = "ok", ttft: float | None = 50.0, phase: str = "measure", step: int = 0) -> dict[str, Any]:
+    """What the display needs of a record: 20 tokens in 10 events, one second long."""
+    return {
+        "step": step, "phase": phase, "workload": "short", "outcome": outcome, "ttft_ms": ttft,
+        "end_ms": 1000.0, "events": 10, "output_tokens": 20,
+    }  # fmt: skip
+
+
+def test_a_tail_gives_whole_lines_once(tmp_path: Path) -> None:
+    """A line is read when its end is written, once; nonsense is passed over."""
+    path = tmp_path / "x.jsonl"
+    tail = Tail(path)
+    assert tail.new() == []
+    path.write_bytes(b'{"a": 1}\n{"b"')
+    assert tail.new() == [{"a": 1}]
+    with path.open("ab") as file:
+        file.write(b': 2}\nnonsense\n[3]\n{"c": 3}\n')
+    assert tail.new() == [{"b": 2}, {"c": 3}]
+    assert tail.new() == []
+
+
+def test_a_view_of_a_running_window(tmp_path: Path) -> None:
+    """Measured requests are counted by outcome, cancelled ones are no failures, warm-up is apart."""
+    step = {"step": 0, "started_at": 100.0, "window_started_at": 104.0, "window_ended_at": None, "ended_at": None}
+    runfolder.write_json(tmp_path / runfolder.RUN, {"started_at": 98.0, "ended_at": None, "steps": [step]})
+    append(
+        tmp_path / runfolder.REQUESTS,
+        record(phase="warmup"),
+        record(ttft=40.0),
+        record(ttft=60.0),
+        record("rate_limited", None),
+        record("cancelled", None),
+    )
+    rows = [
+        {"at": 105.0 + second, "worker": worker, "streams": 2, "events": 15} for second in range(6) for worker in "ab"
+    ]
+    append(tmp_path / runfolder.GENERATOR, *rows)
+    view = Follower(tmp_path, SCENARIO).look(now=110.5)
+    first = view.steps[0]
+    assert (view.current, view.in_flight, view.elapsed_s, view.verdict) == (0, 4, 12.5, None)
+    assert (first.phase, first.phase_s, first.window_s) == ("window", 6.5, 6.5)
+    assert (first.warmup, first.ok, first.failed, dict(first.outcomes)) == (1, 2, 1, {"rate_limited": 1})
+    assert first.ttft_p50_ms == 50.0
+    # between 105.5 and 109.5 lie the seconds 106 to 109 of two workers: 4·2·15 events, 2 tokens each, in 4 s
+    assert first.tokens_per_s == 4 * 2 * 15 * 2 / 4
+    assert view.steps[1].phase == "to come"
+
+
+@pytest.mark.parametrize(
+    ("times", "phase"),
+    [
+        ({"started_at": 1.0}, "warm-up"),
+        ({"started_at": 1.0, "window_started_at": 2.0}, "window"),
+        ({"started_at": 1.0, "window_started_at": 2.0, "window_ended_at": 3.0}, "drain"),
+        ({"started_at": 1.0, "window_started_at": 2.0, "window_ended_at": 3.0, "ended_at": 4.0}, "done"),
+        ({"started_at": 1.0, "window_started_at": None, "window_ended_at": None, "ended_at": 4.0}, "done"),
+    ],
+)
+def test_phases(tmp_path: Path, times: dict[str, float | None], phase: str) -> None:
+    """The phase of a step is that of its last moment in run.json."""
+    runfolder.write_json(tmp_path / runfolder.RUN, {"steps": [{"step": 0, **times}]})
+    view = Follower(tmp_path, SCENARIO).look(now=5.0)
+    assert view.steps[0].phase == phase
+    assert view.current == (None if phase == "done" else 0)
+
+
+def test_an_empty_folder_is_a_run_that_starts(tmp_path: Path) -> None:
+    """Before anything is written there is a view, and it says so."""
+    view = Follower(tmp_path, SCENARIO).look(now=5.0)
+    assert (view.current, view.in_flight, view.elapsed_s, view.remaining_s) == (None, None, None, None)
+    assert show.line(view, 10.0) == "starting"
+
+
+def test_a_window_lasts_until_the_rarest_class_has_its_requests() -> None:
+    """2 of 5 after 4 s at an even pace take 6 s more; the cap bounds a class that had none."""
+    step = Step(0, 1, phase="window", window_s=4.0)
+    step.by_class.update(short=9, long=2)
+    assert window_left(5, step, 5.0, 60.0, ("short", "long")) == 6.0
+    assert window_left(5, step, 5.0, 8.0, ("short", "long")) == 4.0
+    assert window_left(0, step, 5.0, 60.0, ("short", "long")) == 1.0
+    assert window_left(5, Step(0, 1, window_s=0.0), 5.0, 60.0, ("short", "long")) == 60.0
+
+
+def test_time_left_of_all_steps() -> None:
+    """Worked by hand: 8 requests of 1 s in 8 s at one in flight, then four in flight."""
+    steps = [Step(0, 1, phase="window", window_s=8.0, ok=8, e2e_ms_sum=8000.0), Step(1, 4)]
+    steps[0].by_class.update(short=6, long=2)
+    # now: 3 of 5 long ones are missing at 1 in 4 s: 12 s, and 1 s of drain. Then 2 s of warm-up, 10 s of window
+    # (5 long ones need 5/(1/4 · 1 · 4) = 5 s only) and 1 s of drain.
+    assert remaining(SCENARIO, steps, 0) == 12 + 1 + 2 + 10 + 1
+    assert remaining(SCENARIO, [Step(0, 1, phase="warm-up", phase_s=1.0), Step(1, 4)], 0) is None
+
+
+def rendered(view: View) -> str:
+    """The picture as plain text, 90 columns wide."""
+    file = io.StringIO()
+    Console(width=90, file=file).print(show.picture(view, 10.0))
+    return file.getvalue()
+
+
+def test_picture_and_line_say_the_same() -> None:
+    """Steps, counts, failures by outcome and the time left are in both."""
+    done = Step(0, 1, "done", ended_by="cap", ok=33, ttft_ms=[58.0], tokens_per_s=47.31)
+    live = Step(1, 4, "window", window_s=4.2, ok=1200, ttft_ms=[140.0, 145.0], tokens_per_s=1240.4)
+    live.outcomes.update(rate_limited=2, stall_timeout=1)
+    view = View([done, live, Step(2, 8)], 1, 4, 75.0, 163.0, None)
+    text = rendered(view)
+    for words in ("1 min 15 s gone", "about 2 min 43 s left", "4/4", "1200", "142 ms", "1,240", "47.3",
+                  "window 4 s of 10 s", "ended by its cap", "failed: 2 rate_limited, 1 stall_timeout"):  # fmt: skip
+        assert words in text
+    assert show.line(view, 10.0) == (
+        "step 2 of 3 · 4 of 4 in flight · window 4 s of 10 s · 1200 ok · 3 failed (2 rate_limited, 1 stall_timeout)"
+        " · TTFT p50 142 ms · 1,240 tokens/s · about 2 min 43 s left"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0 s"), (59.6, "1 min 00 s"), (65, "1 min 05 s"), (3600, "1 h 00 min"), (7500, "2 h 05 min")],
+)
+def test_spans(seconds: float, text: str) -> None:
+    """Durations for people."""
+    assert show.span(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "-"), (0.0, "0"), (7.25, "7.25"), (99.96, "100"), (12345.6, "12,346")]
+)
+def test_amounts(value: float | None, text: str) -> None:
+    """Three digits, and nothing measured is no zero."""
+    assert show.amount(value) == text
