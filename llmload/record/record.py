@@ -41,6 +41,13 @@ OUTCOMES: dict[str, str] = {
 }
 """Every outcome and what it means. `lost` is no outcome of a record: it is a record that never came."""
 
+CUT_BY_DRAIN = "cut by the drain limit"
+CUT_BY_STEP_END = "cut at the end of the step"
+CUT_BY_USER = "stopped by the user"
+"""The `error` of an attempt with outcome `cancelled`: who cut it. One that the drain limit cut counts as infinite in
+percentiles over all attempts; one that the user's stop cut is left out of them; what is cut at the end of a step was
+sent in another phase than its window."""
+
 FLAGS = (
     "no_done", "no_finish_reason", "unterminated_event", "text_after_finish", "empty_deltas", "buffered", "compressed",
     "short_output", "usage_missing", "usage_odd", "prompt_truncated", "id_changed", "late_usage",

@@ -1,0 +1,129 @@
+"""One step of the closed loop as a state machine: which phase it is in, and why it ended.
+
+Told the time and what all workers together report, it says the phase: ramp, warmup, measure, drain, done. It knows
+no clock, no Locust and no message; who drives it asks again and again. Times are seconds of any clock that only
+goes forward.
+
+    ramp     until as many users as wanted are up
+    warmup   until every user and class is warm, the seconds have passed and all are in flight at once
+    measure  the window: its seconds and, of each class, its number of requests; at the latest the cap
+    drain    until no measured request is in flight, at the latest the limit; users go on sending meanwhile,
+             unless the step ended because of failures or because the budget is used up
+    done
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from llmload.load.scenario import Load
+
+StepPhase = Literal["ramp", "warmup", "measure", "drain", "done"]
+EndedBy = Literal["window", "cap", "failures", "budget", "stopped"]
+
+FULL_WITHIN_S = 1.0
+"""So long after everything is warm the window waits for a moment with all N in flight. With many users and short
+answers no look ever finds all of them in flight, and users that pause after failures are in nobody's flight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What all workers together report at one moment, about the present step."""
+
+    users: int = 0
+    """Users that are up."""
+    in_flight: int = 0
+    """Requests on the wire."""
+    warm: int = 0
+    """Finished warm-up requests of the user that has fewest."""
+    classes_warm: Mapping[str, int] = field(default_factory=dict)
+    """Finished warm-up requests of each class, over all users."""
+    sent: Mapping[str, int] = field(default_factory=dict)
+    """Requests of each class that were sent in the window."""
+    measured_in_flight: int = 0
+    """Of those that were sent in the window, how many are still on the wire."""
+    ok: int = 0
+    """Attempts of this step that ended well, of any phase."""
+    failed: int = 0
+    """Attempts of this step that failed; those cut by ourselves do not count."""
+    out_of_budget: bool = False
+    """Somebody may send no more, because a cap of the run is reached."""
+
+
+class Step:
+    """One level of a closed loop. `phase`, `ended_by` and the times at which phases began can be read at any time."""
+
+    def __init__(self, load: Load, classes: Iterable[str], concurrency: int) -> None:
+        self.load = load
+        self.classes = tuple(classes)
+        self.concurrency = concurrency
+        self.phase: StepPhase = "ramp"
+        self.ended_by: EndedBy | None = None
+        self.began: dict[StepPhase, float] = {}
+        self._warm_since: float | None = None
+        self._ok = 0
+        self._failed_before = 0
+
+    @property
+    def sending(self) -> bool:
+        """Whether users may send: not while they come up, not after the end, not after failures or the budget."""
+        if self.phase == "drain":
+            return self.ended_by in {"window", "cap"}
+        return self.phase in {"warmup", "measure"}
+
+    def advance(self, now: float, seen: Seen) -> StepPhase:
+        """Go on by at most one phase. `seen` must have been reported in the present phase by all workers."""
+        early = self._early_end(seen)
+        if early is not None and self.phase in {"warmup", "measure"}:
+            self.ended_by = early
+            return self._enter("drain", now)
+        if self.phase == "ramp" and seen.users >= self.concurrency:
+            return self._enter("warmup", now)
+        if self.phase == "warmup" and self._warm(now, seen):
+            return self._enter("measure", now)
+        if self.phase == "measure":
+            self.ended_by = self._window_end(now, seen)
+            return self._enter("drain", now) if self.ended_by else self.phase
+        if self.phase == "drain":
+            if early is not None and self.sending:
+                self.ended_by = early
+            if seen.measured_in_flight == 0 or now - self.began["drain"] >= self.load.drain_limit_s:
+                return self._enter("done", now)
+        return self.phase
+
+    def stop(self, now: float) -> None:
+        """The user's stop: done at once."""
+        if self.phase != "done":
+            self.ended_by = "stopped"
+            self._enter("done", now)
+
+    def _enter(self, phase: StepPhase, now: float) -> StepPhase:
+        self.phase = phase
+        self.began[phase] = now
+        return phase
+
+    def _early_end(self, seen: Seen) -> EndedBy | None:
+        if seen.ok > self._ok:
+            self._ok, self._failed_before = seen.ok, seen.failed
+        if 0 < self.load.max_failures_in_a_row <= seen.failed - self._failed_before:
+            return "failures"
+        return "budget" if seen.out_of_budget else None
+
+    def _warm(self, now: float, seen: Seen) -> bool:
+        warm = (
+            seen.warm >= self.load.warmup_requests
+            and all(seen.classes_warm.get(name, 0) > 0 for name in self.classes)
+            and now - self.began["warmup"] >= self.load.warmup_s
+        )
+        if not warm:
+            return False
+        if self._warm_since is None:
+            self._warm_since = now
+        return seen.in_flight >= self.concurrency or now - self._warm_since >= FULL_WITHIN_S
+
+    def _window_end(self, now: float, seen: Seen) -> EndedBy | None:
+        open_s = now - self.began["measure"]
+        enough = all(seen.sent.get(name, 0) >= self.load.window_requests for name in self.classes)
+        if open_s >= self.load.window_s and enough:
+            return "window"
+        return "cap" if open_s >= self.load.window_cap_s else None

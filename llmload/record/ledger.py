@@ -1,0 +1,86 @@
+"""The ledger of a run: records of all workers, each written to requests.jsonl once, and the sums per worker.
+
+A batch may come twice, late or out of order; (worker, seq) makes each record count once. At the end
+`started = finished = received` must hold for every worker; what is missing is lost, and is said to be.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from llmload.record.append import Appender
+from llmload.record.runfolder import GENERATOR, REQUESTS
+
+
+@dataclass(slots=True)
+class Received:
+    """Which seqs of one worker came. Memory grows with the holes only, not with the records."""
+
+    upto: int = 0
+    """All seqs below this came …"""
+    beyond: set[int] = field(default_factory=set)
+    """… and these above it."""
+
+    def __contains__(self, seq: int) -> bool:
+        return seq < self.upto or seq in self.beyond
+
+    def __len__(self) -> int:
+        return self.upto + len(self.beyond)
+
+    def add(self, seq: int) -> None:
+        """Note one seq."""
+        self.beyond.add(seq)
+        while self.upto in self.beyond:
+            self.beyond.remove(self.upto)
+            self.upto += 1
+
+    def missing(self, started: int) -> list[int]:
+        """The seqs under `started` that did not come."""
+        return [seq for seq in range(self.upto, started) if seq not in self.beyond]
+
+
+class Ledger:
+    """Writes requests.jsonl and generator.jsonl of one run folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.received: dict[str, Received] = {}
+        self._requests = Appender(folder / REQUESTS)
+        self._generator = Appender(folder / GENERATOR)
+
+    def take(self, worker: str, rows: Sequence[tuple[int, bytes]]) -> int:
+        """Write those records (seq, line) that are new; returns how many. Raises Stop(INCOMPLETE) on a full disk.
+
+        They count as received only after they were written.
+        """
+        seen = self.received.setdefault(worker, Received())
+        fresh = {seq: line for seq, line in rows if seq not in seen}
+        self._requests.append(fresh.values())
+        for seq in fresh:
+            seen.add(seq)
+        return len(fresh)
+
+    def sample(self, lines: Sequence[bytes]) -> None:
+        """Write lines of generator.jsonl. Raises Stop(INCOMPLETE) on a full disk."""
+        self._generator.append(lines)
+
+    def account(self, worker: str, started: int, finished: int) -> dict[str, int]:
+        """The worker's line of run.json's accounting."""
+        received = len(self.received.get(worker, ()))
+        return {"started": started, "finished": finished, "received": received, "lost": max(0, started - received)}
+
+    def close(self) -> None:
+        """Close the files."""
+        self._requests.close()
+        self._generator.close()
+
+
+def ranges(seqs: Sequence[int]) -> str:
+    """Seqs in words, ascending: `3, 5-7`, at most eight of them."""
+    parts: list[list[int]] = []
+    for seq in seqs:
+        if parts and seq == parts[-1][1] + 1:
+            parts[-1][1] = seq
+        else:
+            parts.append([seq, seq])
+    words = [str(first) if first == last else f"{first}-{last}" for first, last in parts[:8]]
+    return ", ".join(words) + (", …" if len(parts) > 8 else "")
