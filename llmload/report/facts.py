@@ -1,0 +1,143 @@
+"""A run folder, read: the facts that every figure of the report is computed from.
+
+`read(folder)` merges requests.jsonl with the spools of workers that lie in the folder, counts each attempt once,
+and finds out what is missing. It keeps the gaps of all requests in one flat array, because a list of Python floats
+per request would take four times the memory. It computes no figure and judges nothing.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from llmload.exits import Exit, Stop
+from llmload.record import runfolder
+from llmload.report import generator, lost, measures, records, steps
+from llmload.report.steps import Step
+
+SCHEMA = 1
+"""The newest run.json this reporter understands."""
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything a run folder tells.
+
+    Columns of `records` are those of requests.jsonl, without `gaps_ms`, and with
+    `start_s` and `end_s` (wall clock of the master: the worker's, less its clock offset), `e2e_ms`, `tpot_ms`,
+    `streamed_tokens` and `max_gap_ms`. NaN stands for what was not measured.
+    """
+
+    folder: Path
+    run: dict[str, Any]
+    scenario: dict[str, Any]
+    records: pd.DataFrame
+    gaps_ms: Floats
+    offsets: NDArray[np.int64]
+    steps: tuple[Step, ...]
+    workloads: tuple[str, ...]
+    lost: tuple[lost.Lost, ...]
+    unreadable: int
+    """Lines of requests.jsonl that are no record."""
+    surplus: dict[str, int]
+    """Per worker, attempts that it does not know to have started."""
+    samples: generator.Samples
+
+    def numbers(self, column: str) -> Floats:
+        """A column as floats; NaN where it was not measured."""
+        return self.records[column].to_numpy(dtype=np.float64, na_value=np.nan)
+
+    def words(self, column: str) -> NDArray[np.object_]:
+        """A column of words; None where there is none."""
+        return np.asarray(self.records[column].astype(object).where(self.records[column].notna(), None), dtype=object)
+
+    def is_(self, column: str, word: str) -> Flags:
+        """Which attempts have this word in a column."""
+        return (self.records[column] == word).to_numpy(dtype=bool)
+
+    def has_flag(self, flag: str) -> Flags:
+        """Which attempts carry a flag."""
+        names = self.records.attrs["flags"]
+        if flag not in names:
+            return np.zeros(len(self.records), dtype=bool)
+        bits = self.records["flags"].to_numpy(dtype=np.int64)
+        return np.asarray((bits >> names.index(flag)) & 1, dtype=bool)
+
+    def gaps_of(self, chosen: Flags) -> Floats:
+        """All gaps of the chosen attempts, in one row."""
+        return self.gaps_ms[np.repeat(chosen, np.diff(self.offsets))]
+
+    @property
+    def streaming(self) -> bool:
+        """Whether answers were asked for as a stream."""
+        return bool(self.scenario.get("stream", True))
+
+    @property
+    def measured(self) -> Flags:
+        """Attempts sent inside a window."""
+        return self.is_("phase", "measure")
+
+    @property
+    def ok(self) -> Flags:
+        """Measured attempts that were ok."""
+        return self.measured & self.is_("outcome", "ok")
+
+
+def read(folder: Path) -> Facts:
+    """All facts of a run folder. Raises Stop(UNJUDGED) for a folder that is no run or of a newer format."""
+    run = runfolder.read_run(folder)
+    schema = run.get("schema")
+    if not isinstance(schema, int) or schema > SCHEMA:
+        raise Stop(
+            f"{folder / runfolder.RUN}: written in format {schema}, and this llmload reads formats up to {SCHEMA}; "
+            "update llmload",
+            Exit.UNJUDGED,
+        )
+    table = records.read(folder)
+    frame = table.frame
+    scenario = run.get("scenario") or {}
+    workers = run.get("workers") or {}
+    offset_s = {name: (facts.get("clock_offset_ms") or 0.0) / 1000 for name, facts in workers.items()}
+    clock = frame["worker"].astype(object).map(offset_s).astype(float).fillna(0.0).to_numpy(dtype=float)
+    values = {name: frame[name].to_numpy(dtype=float) for name in records.FLOATS}
+    last = np.fmax(values["end_ms"], values["last_token_ms"])
+    frame["start_s"] = values["sent_at"] - clock
+    frame["end_s"] = frame["start_s"].to_numpy(dtype=float) + last / 1000
+    frame["e2e_ms"] = measures.e2e_ms(
+        values["last_token_ms"], values["end_ms"], streaming=bool(scenario.get("stream", True))
+    )
+    frame["tpot_ms"] = measures.tpot_ms(
+        values["ttft_ms"], values["last_token_ms"], values["output_tokens"], values["hidden_tokens"]
+    )
+    frame["streamed_tokens"] = measures.streamed_tokens(
+        values["output_tokens"], values["hidden_tokens"], frame["events"].to_numpy(dtype=np.int64)
+    )
+    longest = np.full(len(frame), np.nan)
+    some = np.flatnonzero(np.diff(table.offsets))
+    if len(some):
+        longest[some] = np.maximum.reduceat(table.gaps_ms, table.offsets[:-1][some])
+    frame["max_gap_ms"] = longest
+    missing, surplus = lost.find(frame, table.starts, run.get("accounting") or {}, offset_s)
+    known = [item["name"] for item in scenario.get("classes") or ()]
+    seen = [name for name in frame["workload"].cat.categories if name not in known]
+    seen += [item.workload for item in missing if item.workload and item.workload not in {*known, *seen}]
+    return Facts(
+        folder=folder,
+        run=run,
+        scenario=scenario,
+        records=frame,
+        gaps_ms=table.gaps_ms,
+        offsets=table.offsets,
+        steps=steps.find(run.get("steps") or (), frame, missing),
+        workloads=tuple(dict.fromkeys([*known, *seen])),
+        lost=missing,
+        unreadable=table.unreadable,
+        surplus=surplus,
+        samples=generator.read(folder, offset_s),
+    )

@@ -1,0 +1,148 @@
+"""Gates: `ttft_ms.p50<=500`, `success_share>=0.99@32`, `short/e2e_ms.ok.p95<3000@8`. Knows rows of summary.json only.
+
+[CLASS/]FIGURE OP VALUE[@STEP]. FIGURE is any figure of a row, its parts joined by dots; CLASS is a workload class,
+`all` where none is named; STEP is a concurrency (or a rate); without one the gate must hold in every step.
+A percentile without `ok` or `all` (`ttft_ms.p50`) is the one over all attempts, so that nothing passes by failing;
+where there is none by definition (`itl_ms`, and `mean`, `min`, `max`, `sd`) it is the one over successes.
+"inf" compares as infinite. A figure that is missing or null does not hold.
+"""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llmload.exits import Exit, Stop
+
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+
+FORM = re.compile(
+    r"(?:(?P<workload>[^/<>=!@]+)/)?(?P<figure>\w+(?:\.[\w-]+)*)\s*(?P<operator><=|>=|==|!=|<|>)\s*(?P<value>[^@<>=]+)"
+    r"(?:@(?P<step>[^@]+))?"
+)
+
+FIGURES = (
+    "window_s", "planned", "not_sent", "warmup", "drain", "started", "ok", "failed", "cancelled", "lost", "outcomes",
+    "success_share", "in_flight_mean", "ttft_ms", "ttft_content_ms", "itl_ms", "tpot_ms", "e2e_ms", "requests_per_s",
+    "goodput_per_s", "goodput_share", "slow_requests", "output_tokens_per_s", "output_tokens_per_s_peak",
+    "output_tokens_per_s_per_user", "output_tokens_per_s_request", "input_tokens_per_s", "input_tokens_mean",
+    "output_tokens_mean", "requested_output_tokens_mean", "token_source", "tokens_per_event_mean",
+    "reached_length_share", "from_schedule", "cost", "prefill_share", "stalls_per_1000_gaps", "stalled_request_share",
+    "coalesced_share", "flags", "gpu", "server", "generator",
+)  # fmt: skip
+"""What a row can have; any other name in a gate is a slip of the pen, found before a run and not after it."""
+
+COUNTED = ("outcomes", "flags")
+"""Figures in which a name that is not there means 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One condition, as it was written and taken apart."""
+
+    text: str
+    workload: str
+    figure: tuple[str, ...]
+    operator: str
+    value: float | str | bool
+    step: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Whether a gate holds, and the words for it."""
+
+    gate: Gate
+    holds: bool
+    words: str
+
+
+def parse(text: str) -> Gate:
+    """Take a gate apart. Raises Stop(USAGE) with what is wrong with it."""
+    match = FORM.fullmatch(text.strip())
+    example = "expected for example 'ttft_ms.p50<=500' or 'success_share>=0.99@32'"
+    if match is None:
+        raise Stop(f"--gate {text!r}: not understood; {example}", Exit.USAGE)
+    figure = tuple(match["figure"].split("."))
+    if figure[0] not in FIGURES:
+        raise Stop(
+            f"--gate {text!r}: summary.json has no figure {figure[0]!r}; expected one of: {', '.join(FIGURES)}",
+            Exit.USAGE,
+        )
+    step = match["step"]
+    try:
+        at = None if step is None else float(step)
+    except ValueError:
+        raise Stop(f"--gate {text!r}: {step!r} is no concurrency; {example}", Exit.USAGE) from None
+    value = _value(match["value"].strip())
+    if isinstance(value, str) and (match["operator"] not in ("==", "!=") or figure[0] != "token_source"):
+        raise Stop(f"--gate {text!r}: {value!r} is no number; {example}", Exit.USAGE)
+    return Gate(text.strip(), match["workload"] or "all", figure, match["operator"], value, at)
+
+
+def judge(gate: Gate, rows: Sequence[dict[str, Any]]) -> Judged:
+    """Hold a gate against the rows of a summary; the words name the first row in which it fails."""
+    mine = [row for row in rows if row["workload"] == gate.workload]
+    if not mine:
+        names = dict.fromkeys(row["workload"] for row in rows)
+        there = f"there are: {', '.join(names)}" if names else "the run has no rows"
+        return Judged(gate, holds=False, words=f"no class {gate.workload!r}; {there}")
+    if gate.step is not None:
+        mine = [row for row in mine if gate.step in (row["concurrency"], row["rate"])]
+        if not mine:
+            return Judged(gate, holds=False, words=f"the run has no step of {gate.step:g}")
+    worst = ""
+    for row in mine:
+        value = look_up(row, gate.figure)
+        where = f"{row['concurrency'] if row['concurrency'] is not None else row['rate']}"
+        if value is None:
+            return Judged(gate, holds=False, words=f"not measured at {where}")
+        if not _compare(value, gate):
+            return Judged(gate, holds=False, words=f"{_text(value)} at {where}")
+        worst = f"{_text(value)} at {where}" if len(mine) == 1 else f"in all {len(mine)} steps"
+    return Judged(gate, holds=True, words=worst)
+
+
+def look_up(row: dict[str, Any], figure: Sequence[str]) -> Any:
+    """A figure of a row; None where it is missing. Percentiles of no kind are those over all attempts, if there are."""
+    value: Any = row.get(figure[0])
+    for part in figure[1:]:
+        if isinstance(value, dict) and value.keys() == {"ok", "all"} and part not in value:
+            both = value["all"], value["ok"]
+            value = next((kind for kind in both if isinstance(kind, dict) and part in kind), None)
+        if not isinstance(value, dict):
+            return None
+        value = value.get(part, 0 if figure[0] in COUNTED else None)
+    return None if isinstance(value, dict) else value
+
+
+def _compare(value: Any, gate: Gate) -> bool:
+    if value == "inf":
+        value = math.inf
+    if isinstance(value, str) != isinstance(gate.value, str):
+        return False
+    return OPERATORS[gate.operator](value, gate.value)
+
+
+def _value(text: str) -> float | str | bool:
+    """The right side: a number, `inf`, true, false, or a word."""
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return text if math.isnan(number) else number
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

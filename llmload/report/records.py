@@ -1,0 +1,191 @@
+"""requests.jsonl and spools to one table: a million records in columns, their gaps in one flat array.
+
+Each attempt counts once, by worker and seq, however often a batch was delivered. A last line that was cut, a line
+that is no record: counted, never fatal.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pandas as pd
+from numpy.typing import NDArray
+
+from llmload.exits import Exit, Stop
+from llmload.record import runfolder
+from llmload.record.ledger import Received
+from llmload.record.record import FLAGS, SCHEMA
+
+FLOATS = (
+    "concurrency", "rate", "scheduled_at", "sent_at", "connect_ms", "headers_ms", "first_event_ms", "ttft_ms",
+    "ttft_content_ms", "last_token_ms", "end_ms", "requested_input_tokens", "input_tokens", "output_tokens",
+    "output_chars", "hidden_tokens", "cached_tokens", "requested_output_tokens", "http_status", "retry_after_s",
+    "stamp_lag_ms",
+)  # fmt: skip
+INTS = ("seq", "step", "events", "coalesced")
+WORDS = (
+    "worker", "phase", "workload", "prompt", "served_model", "input_tokens_source", "output_tokens_source",
+    "finish_reason", "outcome", "error",
+)  # fmt: skip
+NEEDED = ("worker", "seq", "step", "phase", "workload", "outcome")
+
+CHUNK = 5_000
+"""Records turned into columns at a time; as dictionaries they take many times the memory."""
+DIFFERENT_WORDS = 100_000
+"""More different texts than this in one column (errors with an id in each, say) are not told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """All attempts of a run.
+
+    `frame` has FLOATS, INTS, WORDS (categories), `new_connection` and `flags` (bits, named
+    in `frame.attrs["flags"]`); the gaps of row i are `gaps_ms[offsets[i]:offsets[i + 1]]`. `starts` holds what
+    a spool says was started and no record tells of, by (worker, seq).
+    """
+
+    frame: pd.DataFrame
+    gaps_ms: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+    starts: dict[tuple[str, int], dict[str, Any]]
+    unreadable: int
+
+
+class _Codes:
+    """Small whole numbers for words, in order of first sight; None is -1."""
+
+    def __init__(self, words: tuple[str, ...] = ()) -> None:
+        self.codes: dict[str, int] = {word: code for code, word in enumerate(words)}
+
+    def of(self, word: Any) -> int:
+        """The number of a word."""
+        if word is None:
+            return -1
+        known = self.codes.get(word) if isinstance(word, str) else None
+        if known is not None:
+            return known
+        return self.codes.setdefault(
+            str(word) if len(self.codes) < DIFFERENT_WORDS else "(further texts are not told apart)", len(self.codes)
+        )
+
+
+@dataclass(slots=True)
+class _Columns:
+    """Columns as they grow, chunk by chunk."""
+
+    parts: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
+    gaps: list[NDArray[np.float64]] = field(default_factory=list)
+    words: dict[str, _Codes] = field(default_factory=lambda: {name: _Codes() for name in WORDS})
+    flags: _Codes = field(default_factory=lambda: _Codes(FLAGS))
+
+    def add(self, rows: list[dict[str, Any]]) -> None:
+        """Turn records into columns."""
+        new: dict[str, NDArray[Any]] = {}
+        for name in FLOATS:  # numpy makes NaN of None
+            new[name] = np.array([row.get(name) for row in rows], dtype=np.float64)
+        for name in INTS:
+            new[name] = np.array([row.get(name) or 0 for row in rows], dtype=np.int64)
+        for name, codes in self.words.items():
+            of = codes.of
+            new[name] = np.array([of(row.get(name)) for row in rows], dtype=np.int32)
+        new["new_connection"] = np.array([bool(row.get("new_connection")) for row in rows], dtype=bool)
+        bit = self.flags.of
+        new["flags"] = np.array(
+            [sum(1 << bit(flag) for flag in row.get("flags") or ()) for row in rows], dtype=np.int64
+        )
+        lists = [row.get("gaps_ms") or () for row in rows]
+        new["gaps"] = np.array([len(gaps) for gaps in lists], dtype=np.int64)
+        self.gaps.append(np.fromiter(chain.from_iterable(lists), dtype=np.float64, count=int(new["gaps"].sum())))
+        for name, column in new.items():
+            self.parts.setdefault(name, []).append(column)
+
+    def joined(self, name: str) -> NDArray[Any]:
+        """One whole column; its parts are let go."""
+        return np.concatenate(self.parts.pop(name))
+
+
+def read(folder: Path) -> Table:
+    """The table of a run folder. Raises Stop(UNJUDGED) for records of a newer format."""
+    columns = _Columns()
+    seen: dict[str, Received] = {}
+    starts: dict[tuple[str, int], dict[str, Any]] = {}
+    bad = [0]
+    rows: list[dict[str, Any]] = []
+    for row in chain(_records(folder / runfolder.REQUESTS, seen, bad), _spools(folder, seen, starts)):
+        rows.append(row)
+        if len(rows) == CHUNK:
+            columns.add(rows)
+            rows = []
+    columns.add(rows)  # at least one part, so that a run without records has its columns
+    offsets = np.concatenate(([0], np.cumsum(columns.joined("gaps")))).astype(np.int64)
+    gaps = np.concatenate(columns.gaps)
+    columns.gaps.clear()
+    data: dict[str, Any] = {name: columns.joined(name) for name in (*INTS, *FLOATS, "new_connection", "flags")}
+    for name, codes in columns.words.items():
+        data[name] = pd.Categorical.from_codes(
+            columns.joined(name), categories=pd.Index(list(codes.codes), dtype=object)
+        )
+    frame = pd.DataFrame(data)
+    frame.attrs["flags"] = list(columns.flags.codes)
+    return Table(frame, gaps, offsets, starts, bad[0])
+
+
+def _records(path: Path, seen: dict[str, Received], bad: list[int]) -> Iterator[dict[str, Any]]:
+    """Records of a file, each once."""
+    for line in runfolder.lines(path):
+        row = _parse(line)
+        if row is None or not _is_record(row, path):
+            bad[0] += 1
+        elif _first(row, seen):
+            yield row
+
+
+def _spools(
+    folder: Path, seen: dict[str, Received], starts: dict[tuple[str, int], dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Records that only a spool holds; what was started and never recorded is left in `starts`."""
+    for path in sorted((folder / runfolder.SPOOL).glob("*.jsonl")):
+        for line in runfolder.lines(path):
+            row = _parse(line)
+            if row is None:
+                continue
+            if isinstance(start := row.get("start"), int):
+                worker = row.get("worker") or path.stem
+                if start not in seen.setdefault(worker, Received()):
+                    starts[worker, start] = row
+            elif _is_record(row, path) and _first(row, seen):
+                starts.pop((row["worker"], row["seq"]), None)
+                yield row
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _is_record(row: dict[str, Any], path: Path) -> bool:
+    schema = row.get("schema", SCHEMA)
+    if schema != SCHEMA:
+        if isinstance(schema, int) and schema > SCHEMA:
+            raise Stop(
+                f"{path}: holds a record of format {schema}, and this llmload reads formats up to {SCHEMA}; "
+                "update llmload",
+                Exit.UNJUDGED,
+            )
+        return False
+    return all(row.get(name) is not None for name in NEEDED)
+
+
+def _first(row: dict[str, Any], seen: dict[str, Received]) -> bool:
+    have = seen.setdefault(row["worker"], Received())
+    if row["seq"] in have:
+        return False
+    have.add(row["seq"])
+    return True
