@@ -21,7 +21,7 @@ import psutil
 from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
 
-from llmload.simulate import child
+from tests.simulate import child
 
 TTFT_S = 0.5
 SETTLE_S = 1.0

@@ -1,4 +1,4 @@
-"""A simulator as a process of its own, for whoever needs one to talk to: the demo, the bench, tests.
+"""A simulator as a process of its own, for tests and benches.
 
 A process rather than a thread, so that its work never shares an interpreter with what is being measured.
 """
