@@ -77,7 +77,7 @@ class Step:
         if early is not None and self.phase in {"warmup", "measure"}:
             self.ended_by = early
             return self._enter("drain", now)
-        if self.phase == "ramp" and seen.users >= self.concurrency:
+        if self.phase == "ramp" and seen.users == self.concurrency:
             return self._enter("warmup", now)
         if self.phase == "warmup" and self._warm(now, seen):
             return self._enter("measure", now)

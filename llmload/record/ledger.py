@@ -68,6 +68,10 @@ class Ledger:
         received = len(self.received.get(worker, ()))
         return {"started": started, "finished": finished, "received": received, "lost": max(0, started - received)}
 
+    def missing(self, worker: str, started: int) -> list[int]:
+        """The seqs of a worker that were started and never came."""
+        return self.received.get(worker, Received()).missing(started)
+
     def close(self) -> None:
         """Close the files."""
         self._requests.close()

@@ -1,0 +1,125 @@
+"""run.json as it grows: written at the start, at every change of phase and at the end, always whole.
+
+Holds what is known about a run and its machine; it decides nothing.
+"""
+
+import contextlib
+import os
+import platform
+import socket
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from llmload import __version__
+from llmload.exits import Exit, Stop
+from llmload.record import runfolder
+
+SCHEMA = 1
+PACKAGES = ("locust", "gevent", "openai", "httpx2", "httptools")
+
+
+@dataclass(slots=True)
+class Book:
+    """What goes into run.json, apart from what others keep and hand over when it is written."""
+
+    folder: Path
+    facts: dict[str, Any]
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    workers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    accounting: dict[str, dict[str, int]] = field(default_factory=dict)
+    ended_at: float | None = None
+    verdict: str | None = None
+    reasons: list[str] = field(default_factory=list)
+
+    def begin_step(self, index: int, concurrency: int | None, at: float) -> dict[str, Any]:
+        """A step begins; its row is for the caller to fill."""
+        row = {
+            "step": index,
+            "concurrency": concurrency,
+            "rate": None,
+            "started_at": at,
+            "window_started_at": None,
+            "window_ended_at": None,
+            "ended_at": None,
+            "ended_by": None,
+            "abandoned": 0,
+        }
+        self.steps.append(row)
+        return row
+
+    def write(self) -> None:
+        """Replace run.json. Raises Stop(INCOMPLETE) if the disk takes no more; the old one is still there then."""
+        try:
+            runfolder.write_json(
+                self.folder / runfolder.RUN,
+                {
+                    "schema": SCHEMA,
+                    **self.facts,
+                    "ended_at": self.ended_at,
+                    "steps": self.steps,
+                    "workers": self.workers,
+                    "accounting": self.accounting,
+                    "verdict": self.verdict,
+                    "reasons": self.reasons,
+                },
+            )
+        except OSError as error:
+            path = self.folder / runfolder.RUN
+            raise Stop(f"{path}: cannot be written: {error.strerror}", Exit.INCOMPLETE) from error
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of what measured."""
+    found: dict[str, str | None] = {"llmload": __version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def client() -> dict[str, Any]:
+    """The machine that this runs on."""
+    return {
+        "host": socket.gethostname(),
+        "cpu": cpu_name(Path("/proc/cpuinfo")),
+        "cores": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "os": os_name(),
+        "kernel": platform.release(),
+    }
+
+
+def cpu_name(path: Path) -> str | None:
+    """The processor's name, from /proc/cpuinfo where there is one."""
+    with contextlib.suppress(OSError):
+        return value_of("model name", path.read_text().splitlines(), ":") or platform.processor() or None
+    return platform.processor() or None
+
+
+def os_name() -> str:
+    """The operating system's name and version."""
+    with contextlib.suppress(OSError):
+        return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
+    return platform.system()
+
+
+def value_of(name: str, lines: Iterable[str], sign: str) -> str | None:
+    """The value of the first line `name sign value`."""
+    for line in lines:
+        key, found, value = line.partition(sign)
+        if found and key.strip() == name:
+            return value.strip()
+    return None
+
+
+def command() -> list[str]:
+    """The command line of this process."""
+    return [Path(sys.argv[0]).name, *sys.argv[1:]]

@@ -1,0 +1,102 @@
+"""How well the generator itself does: one line per worker and second for generator.jsonl.
+
+A greenlet wakes every 20 ms and notes how late it was: that is how late everything else in this loop was. Once a
+second CPU, memory, streams and what the client metered go into one line.
+"""
+
+import gc
+import resource
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import gevent
+import orjson
+import psutil
+
+TICK_S = 0.02
+LINE_S = 1.0
+GARBAGE = 2_000_000
+"""Objects since the last collection at which memory matters more than one pause of the loop."""
+
+
+class Meter(Protocol):
+    """What the client counted since it was asked last."""
+
+    events: int
+    """Token-bearing events."""
+    stamp_lag_ms: float | None
+    """Largest time by which a read came after its bytes; None where the kernel cannot tell."""
+
+
+class Sampler:
+    """Samples this process and gives each line to `emit`."""
+
+    def __init__(
+        self,
+        worker: str,
+        meter: Callable[[], Meter],
+        streams: Callable[[], int],
+        emit: Callable[[bytes], None],
+    ) -> None:
+        self._worker = worker
+        self._meter = meter
+        self._streams = streams
+        self._emit = emit
+        self._process = psutil.Process()
+        self._greenlet = gevent.spawn(self._run)
+
+    def close(self) -> None:
+        """Stop sampling."""
+        self._greenlet.kill(block=False)
+
+    def _run(self) -> None:
+        lags: list[float] = []
+        began, busy = time.monotonic(), cpu_seconds()
+        due = began + TICK_S
+        while True:
+            gevent.sleep(max(0.0, due - time.monotonic()))
+            now = time.monotonic()
+            lags.append(round(max(0.0, now - due) * 1000, 3))
+            due = due + TICK_S if due + TICK_S > now else now + TICK_S
+            if now - began >= LINE_S:
+                used = cpu_seconds()
+                self._emit(self._line(lags, (used - busy) / (now - began)))
+                if not gc.isenabled() and gc.get_count()[0] > GARBAGE:
+                    gc.collect()
+                lags, began, busy = [], now, used
+
+    def _line(self, lags: list[float], cpu: float) -> bytes:
+        meter = self._meter()
+        return orjson.dumps(
+            {
+                "at": time.time(),
+                "worker": self._worker,
+                "cpu": round(cpu, 4),
+                "loop_lag_ms": lags,
+                "stamp_lag_ms": meter.stamp_lag_ms,
+                "streams": self._streams(),
+                "events": meter.events,
+                "rss_bytes": self._process.memory_info().rss,
+            }
+        )
+
+
+def cpu_seconds() -> float:
+    """CPU time that this process has used, system time included."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def quiet() -> None:
+    """Switch garbage collection off, after one last time: its pauses would be in the stamps."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+
+
+def tidy() -> None:
+    """Switch garbage collection on again and do what was put off."""
+    gc.enable()
+    gc.unfreeze()
+    gc.collect()

@@ -1,0 +1,102 @@
+"""The workers of a run as the master knows them: their last words, and all of these together. Knows no message."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from llmload.load.plan import Seen
+
+NOTHING_SAID: dict[str, Any] = {
+    "serial": -1,
+    "heard_at": 0.0,
+    "step": -1,
+    "users": 0,
+    "in_flight": 0,
+    "warm": None,
+    "classes_warm": {},
+    "sent": {},
+    "measured_in_flight": 0,
+    "measured_ok": 0,
+    "ok": 0,
+    "failed": 0,
+    "cut": 0,
+    "out_of_budget": False,
+    "started": 0,
+    "finished": 0,
+    "asked_tokens": 0,
+    "failure": None,
+    "host": None,
+    "pid": None,
+}
+"""A status that says nothing."""
+
+
+@dataclass(slots=True)
+class Member:
+    """One worker."""
+
+    node: str
+    """Locust's id of the process."""
+    worker: str
+    """Its id in records."""
+    host: str | None = None
+    pid: int | None = None
+    said: dict[str, Any] = field(default_factory=lambda: dict(NOTHING_SAID))
+    """Its last status."""
+    drained: tuple[int, int] | None = None
+    """Started and finished, once nothing is left to be sent."""
+    gone: str | None = None
+    """How it was lost, if it was."""
+    offset_ms: float = 0.0
+    """Its wall clock less the master's …"""
+    offset_error_ms: float | None = None
+    """… to within this; None if never measured."""
+
+    @property
+    def started(self) -> int:
+        """Attempts that it began, as far as is known."""
+        return self.drained[0] if self.drained else int(self.said["started"])
+
+    @property
+    def finished(self) -> int:
+        """Attempts that ended, as far as is known."""
+        return self.drained[1] if self.drained else int(self.said["finished"])
+
+    def clock(self, sent_at: float, received_at: float) -> None:
+        """Learn the clock's offset from one message and its answer; the quickest pair counts.
+
+        offset = worker's time of receipt less the middle of the two; error = half the way there and back.
+        """
+        error = (received_at - sent_at) / 2 * 1000
+        if error >= 0 and (self.offset_error_ms is None or error < self.offset_error_ms):
+            self.offset_ms = (self.said["heard_at"] - (sent_at + received_at) / 2) * 1000
+            self.offset_error_ms = error
+
+
+def together(members: Iterable[Member], step: int) -> Seen:
+    """What all members report about a step. Users count whatever the step: they come up before it begins."""
+    said = [member.said for member in members]
+    there = [status for status in said if status["step"] == step]
+    warm = [status["warm"] for status in there if status["warm"] is not None]
+    classes_warm: Counter[str] = Counter()
+    sent: Counter[str] = Counter()
+    for status in there:
+        classes_warm.update(status["classes_warm"])
+        sent.update(status["sent"])
+    return Seen(
+        users=sum(status["users"] for status in said),
+        in_flight=sum(status["in_flight"] for status in there),
+        warm=min(warm, default=0),
+        classes_warm=classes_warm,
+        sent=sent,
+        measured_in_flight=sum(status["measured_in_flight"] for status in there),
+        ok=sum(status["ok"] for status in there),
+        failed=sum(status["failed"] for status in there),
+        out_of_budget=any(status["out_of_budget"] for status in there),
+    )
+
+
+def share(left: int | None, users: int, of: int) -> int | None:
+    """A worker's part of what the run may still send, by its users; the parts never sum to more than is left."""
+    return None if left is None else max(0, left) * users // of

@@ -1,0 +1,67 @@
+"""Puts llmload into Locust: its options, its events, and the wiring of each process.
+
+Importing it is enough; `llmload.LLMUser` and the packaged locustfile do. It patches one thing of Locust, with the
+reason beside it.
+"""
+
+import argparse
+import functools
+from typing import Any
+
+import locust
+from locust import argument_parser
+
+from llmload.drive import hooks
+from llmload.drive.wiring import PLACE, Wiring
+from llmload.load import options
+
+ON_THE_PAGE = {"scenario", "model", "steps", "duration"}
+"""Options that the start page shows; the others are for the command line."""
+
+
+def add_options(parser: Any, **_: Any) -> None:
+    """Add llmload's options, in a group of the help, and those that people want on the start page."""
+    group = parser.add_argument_group("llmload")
+    for flags, keywords in (options.SCENARIO, *options.OPTIONS):
+        action = group.add_argument(*flags, **keywords)
+        action.include_in_web_ui = action.dest in ON_THE_PAGE  # a group's add_argument does not know these words
+        action.is_secret = action.is_required = action.is_multiple = False
+
+
+def refuse_run_time(parser: Any, **_: Any) -> None:
+    """Refuse `-t` where a scenario governs: Locust would end the run in the middle of a step and lose its tail."""
+
+    def refused(text: str) -> None:
+        raise argparse.ArgumentTypeError(
+            f"the scenario says how long a run takes, and one that is cut after {text} would lose its tail; "
+            f"use --duration {text} for the window of each step"
+        )
+
+    for action in parser._actions:  # noqa: SLF001  (argparse has no public way to an option)
+        if action.dest == "run_time":
+            action.type = refused
+
+
+def wire(environment: Any, **_: Any) -> None:
+    """Locust is up: become what this process has to be."""
+    hooks.put_on(environment.events)
+    setattr(environment, PLACE, Wiring(environment))
+
+
+def listen(event: str, listener: Any) -> None:
+    """Listen to one of Locust's events."""
+    getattr(locust.events, event).add_listener(listener)
+
+
+def govern() -> None:
+    """For a locustfile whose runs are those of a scenario."""
+    listen("init_command_line_parser", refuse_run_time)
+
+
+# Locust asks for its default options once for every option that comes with a spawn message, and builds a whole parser
+# each time: 50 to 200 ms in which no stream is read. The answer never changes.
+if hasattr(argument_parser, "default_args_dict"):
+    argument_parser.default_args_dict = functools.cache(argument_parser.default_args_dict)
+
+listen("init_command_line_parser", add_options)
+listen("init", wire)

@@ -1,0 +1,77 @@
+"""What has to be known before the first user comes up: the scenario, read, and how its endpoint wants to be asked."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llmload.exits import Stop
+from llmload.load import options, reading
+from llmload.load.scenario import Scenario
+from llmload.record import runfolder
+from llmload.send import preflight
+from llmload.send.findings import Findings
+from llmload.send.settings import Sending
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that can begin."""
+
+    scenario: Scenario
+    sending: Sending
+    findings: Findings
+    folder: Path
+    started_at: float
+    save_text: bool
+
+
+def prepare(given: Any, host: str | None, say: Callable[[str], None]) -> Prepared:
+    """Read the scenario that the options name, make the run folder, and look at the endpoint.
+
+    Raises Stop: USAGE for options, scenario and folder, UNMEASURABLE for the endpoint. A folder that was made here
+    is taken away again then.
+    """
+    return ready(reading.load(given.scenario, options.overrides(given)), given, host, say)
+
+
+def ready(scenario: Scenario, given: Any, host: str | None, say: Callable[[str], None]) -> Prepared:
+    """The same for a scenario that is there already."""
+    if not host:
+        raise Stop("no endpoint: name it with --host URL (-H), or in the page's Host field")
+    folder = folder_for(given, scenario)
+    try:
+        sending, findings = preflight.run(scenario, host, send_options(given), say)
+    except BaseException:
+        if not given.run_folder:
+            folder.rmdir()
+        raise
+    return Prepared(scenario, sending, findings, folder, time.time(), bool(given.save_text))
+
+
+def folder_for(given: Any, scenario: Scenario) -> Path:
+    """The run folder that was named, or a new one. Raises Stop(USAGE) if it cannot be made or holds a run already."""
+    if not given.run_folder:
+        return runfolder.create(Path(given.out or options.DEFAULT_OUT), scenario.name)
+    folder = Path(given.run_folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise runfolder.cannot_write(folder, error) from error
+    if (folder / runfolder.RUN).exists():
+        raise Stop(f"{folder}: holds a run already; name a new folder with --run-folder")
+    return folder
+
+
+def send_options(given: Any) -> preflight.SendOptions:
+    """What the options say about connections."""
+    timeout = given.connect_timeout
+    return preflight.SendOptions(
+        model=given.model or None,
+        proxy=given.proxy or None,
+        ca=given.ca or None,
+        insecure=bool(given.insecure),
+        allow_http_key=bool(given.allow_http_key),
+        connect_timeout=options.seconds(timeout, "--connect-timeout") if timeout else None,
+    )

@@ -1,0 +1,449 @@
+"""One run in one process that sends: the gate, the tags, the spool, and what is told to the master.
+
+Users ask it for their next call and have it sent; it knows the present step and phase from the master's messages.
+Whether the master is another process or this one, it does not know.
+"""
+
+import logging
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import gevent
+from gevent.event import Event
+
+from llmload.drive import generator, hooks, words
+from llmload.drive.order import Order
+from llmload.drive.ship import Row, Shipper
+from llmload.load.call import Call
+from llmload.record.record import CUT_BY_DRAIN, CUT_BY_STEP_END, CUT_BY_USER, Phase, RequestRecord, Tags
+from llmload.record.spool import Spool
+
+log = logging.getLogger(__name__)
+
+STATUS_S = 0.05
+STATUS_AT_LEAST_S = 0.5
+FLUSH_S = 60.0
+
+PHASES: dict[str, Phase] = {"warmup": "warmup", "measure": "measure"}
+"""The phase in records, by that of the step; everything else is drain."""
+
+
+class Sender(Protocol):
+    """What a session needs of `llmload.send.client.Client`."""
+
+    in_flight: int
+
+    def send(
+        self,
+        call: Call,
+        opening: Callable[[float], Tags],
+        finished: Callable[[RequestRecord, str], None],
+        *,
+        on_first_token: Callable[[float], None] | None = None,
+        save_text: bool = False,
+    ) -> RequestRecord:
+        """Send one request and wait for its end."""
+
+    def cancel(self, which: Callable[[Tags], bool] | None = None) -> int:
+        """End attempts that are in flight."""
+
+    def meter(self) -> generator.Meter:
+        """Counts since the last call."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+
+class Plan(Protocol):
+    """What a session needs of `llmload.load.mix.Mix`."""
+
+    def warmup(self, step: int, user: int, k: int) -> Call:
+        """A user's k-th warm-up call."""
+
+    def measured(self, step: int, index: int) -> Call:
+        """The index-th call of a step's window."""
+
+
+@dataclass(slots=True, eq=False)
+class Seat:
+    """One user's place in the present step."""
+
+    number: int = 0
+    made: int = 0
+    """Warm-up calls made …"""
+    warm: int = 0
+    """… and finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """This process's part of a step, so that no two processes make the same call."""
+
+    first_user: int = 0
+    """Its users are this one and those that follow."""
+    rank: int = 0
+    """It makes the calls number rank, rank + stride, rank + 2·stride …"""
+    stride: int = 1
+
+
+@dataclass(slots=True)
+class Allowance:
+    """What this process may still send in this step; None is no limit."""
+
+    requests: int | None = None
+    tokens: int | None = None
+
+    def take(self, tokens: int) -> bool:
+        """Use it up for one request that asks for so many tokens; False if it does not suffice."""
+        if (self.requests is not None and self.requests < 1) or (self.tokens is not None and self.tokens < tokens):
+            return False
+        if self.requests is not None:
+            self.requests -= 1
+        if self.tokens is not None:
+            self.tokens -= tokens
+        return True
+
+
+@dataclass(slots=True)
+class Counts:
+    """What happened in the present step, in this process."""
+
+    ok: int = 0
+    failed: int = 0
+    cut: int = 0
+    measured_ok: int = 0
+    measured_in_flight: int = 0
+    sent: Counter[str] = field(default_factory=Counter)
+    warm: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one attempt: its record, and the answer's text."""
+
+    record: RequestRecord
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a session works with."""
+
+    client: Sender
+    plan: Plan | None
+    """None if users make their calls themselves."""
+    spool: Spool
+    events: Any
+    """Locust's events, with those of `hooks` on them."""
+    tell: Callable[[str, dict[str, Any]], None]
+    """Sends a message (type, data) to the master; may block."""
+
+
+class Session:
+    """One run in one process. See above."""
+
+    def __init__(self, order: Order, worker: str, tools: Tools) -> None:
+        self.order = order
+        self.worker = worker
+        self.client = client = tools.client
+        self.gate = Event()
+        self.over = False
+        self.failure: str | None = None
+        self._plan = tools.plan
+        self._spool = tools.spool
+        self._events = tools.events
+        self._tell = tools.tell
+        self._seats: list[Seat] = []
+        self._counts = Counts()
+        self._in_flight = 0
+        self._started = 0
+        self._finished = 0
+        self._asked_tokens = 0
+        self._step = 0
+        self._concurrency: int | None = None
+        self._phase = "closed"
+        self._serial = 0
+        self._heard_at = 0.0
+        self._place = Place()
+        self._index = 0
+        self._allowance = Allowance()
+        self._out_of_budget = False
+        self._cut: dict[str, str] = {}
+        self._samples: list[bytes] = []
+        self._shipper = Shipper(self._ship)
+        self._sampler = generator.Sampler(worker, client.meter, lambda: client.in_flight, self._samples.append)
+        self._wake = Event()
+        self._reporter = gevent.spawn(self._report)
+        if order.free:
+            self._phase = "measure"
+            self.gate.set()
+
+    # What users do
+
+    def sit(self) -> Seat:
+        """A user comes up."""
+        seat = Seat(number=len(self._seats))
+        self._seats.append(seat)
+        return seat
+
+    def leave(self, seat: Seat) -> None:
+        """A user goes."""
+        if seat in self._seats:
+            self._seats.remove(seat)
+
+    def call(self, seat: Seat) -> Call | None:
+        """The next call of a user in the present phase; None if the gate is closed or the budget used up."""
+        if self._plan is None or not self.gate.is_set():
+            return None
+        if self._phase == "warmup":
+            call = self._plan.warmup(self._step, self._place.first_user + seat.number, seat.made)
+            seat.made += 1
+        else:
+            call = self._plan.measured(self._step, self._index)
+            self._index += self._place.stride
+        if self._allowance.take(call.max_tokens):
+            return call
+        self._out_of_budget = True
+        self.gate.clear()
+        self._wake.set()
+        return None
+
+    def attempt(self, user: Any, call: Call, seat: Seat | None = None) -> Answer | None:
+        """Send one call and wait for its end; None if it was never put on the wire.
+
+        Whatever ends it, a kill of the calling greenlet included, leaves a record.
+        """
+        answer: list[Answer] = []
+
+        def opening(sent_at: float) -> Tags:
+            return self._open(call, sent_at)
+
+        def finished(record: RequestRecord, text: str) -> None:
+            answer.append(Answer(record, text))
+            self._finish(record, seat)
+
+        try:
+            self.client.send(
+                call,
+                opening,
+                finished,
+                on_first_token=hooks.first_token(self._events, user, call.workload),
+                save_text=self.order.save_text,
+            )
+        finally:
+            if answer:
+                hooks.after(self._events, user, answer[0].record, answer[0].text)
+        return answer[0] if answer else None
+
+    def broken(self, error: Exception) -> None:
+        """A call could not even be made: a fault that every further call would meet, so the run has to end."""
+        if self.failure is None:
+            log.error("llmload: a request could not be made", exc_info=error)
+            self.failure = f"worker {self.worker}: a request could not be made: {type(error).__name__}: {error}"
+        self.gate.clear()
+
+    # What the master says
+
+    def hear(self, data: dict[str, Any]) -> None:
+        """A PHASE message."""
+        self._heard_at = time.time()
+        self._serial = data["serial"]
+        if data["phase"] == "warmup":
+            self._begin(data)
+        self._phase = data["phase"]
+        if self._phase == "measure":
+            self._index = self._place.rank
+        if self._phase == "closed":
+            self.gate.clear()
+            self._cut = cut_words(by_user=data["by_user"])
+            gevent.spawn(self._cut_all)
+        elif self._phase == "finish" or self._out_of_budget:
+            self.gate.clear()
+        else:
+            self.gate.set()
+        self._wake.set()
+
+    def acknowledged(self, data: dict[str, Any]) -> None:
+        """An ACK message."""
+        for batch in data["batches"]:
+            self._shipper.acknowledge(batch)
+
+    def end(self, before: Callable[[], None]) -> None:
+        """An END message: send everything that is left, call `before`, then say that nothing is left."""
+        self.over = True
+        self.gate.clear()
+        self._cut_all()
+        self._shipper.flush(FLUSH_S)
+        self._reporter.kill()
+        self._sample()
+        before()
+        self._tell(
+            words.DRAINED,
+            {
+                "run": self.order.run,
+                "worker": self.worker,
+                "started": self._started,
+                "finished": self._finished,
+            },
+        )
+        self.close()
+
+    def leave_early(self, timeout_s: float) -> None:
+        """This process has to go while the run goes on: cut what is in flight and send what there is."""
+        self.over = True
+        self.gate.clear()
+        self._cut = cut_words(by_user=True)
+        with gevent.Timeout(timeout_s, False):
+            self._cut_all()
+            self._shipper.flush(timeout_s)
+            self._tell(words.STATUS, self.status())
+
+    def close(self) -> None:
+        """Stop everything that this session started."""
+        self.over = True
+        self.gate.clear()
+        self._reporter.kill(block=False)
+        self._sampler.close()
+        self._shipper.close()
+        self.client.close()
+        self._spool.close()
+        generator.tidy()
+
+    # How it is done
+
+    def _begin(self, data: dict[str, Any]) -> None:
+        generator.quiet()
+        self._step = data["step"]
+        self._concurrency = data["concurrency"]
+        self._counts = Counts()
+        self._place = Place(data["first_user"], data["rank"], data["stride"])
+        self._index = self._place.rank
+        self._allowance = Allowance(data["requests"], data["tokens"])
+        self._out_of_budget = False
+        self._cut = {}
+        for number, seat in enumerate(self._seats):
+            seat.number, seat.made, seat.warm = number, 0, 0
+
+    def _open(self, call: Call, sent_at: float) -> Tags:
+        phase: Phase = PHASES.get(self._phase, "drain")
+        tags = Tags(
+            run=self.order.run,
+            worker=self.worker,
+            seq=self._started,
+            step=self._step,
+            concurrency=self._concurrency,
+            phase=phase,
+            workload=call.workload,
+            prompt=call.prompt,
+            requested_input_tokens=call.requested_input_tokens,
+            requested_output_tokens=call.max_tokens,
+        )
+        self._started += 1
+        self._in_flight += 1
+        self._asked_tokens += call.max_tokens
+        if phase == "measure":
+            self._counts.sent[call.workload] += 1
+            self._counts.measured_in_flight += 1
+        self._spool.start(tags, sent_at)
+        return tags
+
+    def _finish(self, record: RequestRecord, seat: Seat | None) -> None:
+        if record.outcome == "cancelled":
+            record.error = self._cut.get(record.phase, CUT_BY_USER if self.over else CUT_BY_STEP_END)
+        line = record.to_json()
+        self._spool.finish(line)
+        self._shipper.add(record.seq, line)
+        self._finished += 1
+        self._in_flight -= 1
+        if record.step != self._step:
+            return
+        counts = self._counts
+        if record.outcome == "ok":
+            counts.ok += 1
+        elif record.outcome == "cancelled":
+            counts.cut += 1
+        else:
+            counts.failed += 1
+        if record.phase == "measure":
+            counts.measured_in_flight -= 1
+            counts.measured_ok += record.outcome == "ok"
+        elif record.phase == "warmup":
+            counts.warm[record.workload] += 1
+            if seat is not None:
+                seat.warm += 1
+
+    def _cut_all(self) -> None:
+        """Cancel until nothing is in flight: a request that was connecting meanwhile comes into flight later."""
+        while self.client.in_flight or self._in_flight:
+            self.client.cancel()
+            gevent.sleep(0.01)
+        generator.tidy()
+        self._wake.set()
+
+    def status(self) -> dict[str, Any]:
+        """A STATUS message."""
+        counts = self._counts
+        return {
+            "run": self.order.run,
+            "worker": self.worker,
+            "serial": self._serial,
+            "heard_at": self._heard_at,
+            "step": self._step,
+            "users": len(self._seats),
+            "in_flight": max(self._in_flight, self.client.in_flight),
+            "warm": min((seat.warm for seat in self._seats), default=None),
+            "classes_warm": dict(counts.warm),
+            "sent": dict(counts.sent),
+            "measured_in_flight": counts.measured_in_flight,
+            "measured_ok": counts.measured_ok,
+            "ok": counts.ok,
+            "failed": counts.failed,
+            "cut": counts.cut,
+            "out_of_budget": self._out_of_budget,
+            "started": self._started,
+            "finished": self._finished,
+            "asked_tokens": self._asked_tokens,
+            "failure": self.failure or self._spool.failure,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+        }
+
+    def _report(self) -> None:
+        last: dict[str, Any] = {}
+        said = 0.0
+        while True:
+            self._wake.wait(STATUS_S)
+            self._wake.clear()
+            status = self.status()
+            now = time.monotonic()
+            try:
+                if status != last or now - said >= STATUS_AT_LEAST_S:
+                    self._tell(words.STATUS, status)
+                    last, said = status, now
+                self._sample()
+            except Exception as error:  # noqa: BLE001  (any failure of the way: the next status says all of it again)
+                log.warning("llmload: no word to the master: %s", error)
+
+    def _sample(self) -> None:
+        lines = list(self._samples)
+        if lines:
+            self._tell(words.GENERATOR, {"run": self.order.run, "worker": self.worker, "lines": lines})
+            del self._samples[: len(lines)]
+
+    def _ship(self, batch: int, rows: list[Row]) -> None:
+        self._tell(
+            words.RECORDS,
+            {"worker": self.worker, "run": self.order.run, "batch": batch, "rows": [list(row) for row in rows]},
+        )
+
+
+def cut_words(*, by_user: bool) -> dict[str, str]:
+    """What a cut record says, by the phase in which it was sent."""
+    if by_user:
+        return dict.fromkeys(("warmup", "measure", "drain"), CUT_BY_USER)
+    return {"warmup": CUT_BY_STEP_END, "measure": CUT_BY_DRAIN, "drain": CUT_BY_STEP_END}

@@ -1,0 +1,109 @@
+"""The side of a process that sends: opens a session for each run and passes the master's messages on to it."""
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import gevent
+from locust.runners import WorkerRunner
+
+from llmload.drive import words
+from llmload.drive.members import NOTHING_SAID
+from llmload.drive.order import Order, from_json
+from llmload.drive.session import Session, Tools
+from llmload.exits import Stop
+from llmload.load import reading
+from llmload.load.mix import Mix
+from llmload.record import runfolder
+from llmload.record.spool import Spool
+from llmload.send.client import Client
+from llmload.send.settings import Sending
+
+OWN_SPOOL = Path("llmload-spool")
+"""Where spools lie on a machine that does not see the run folder, below the folder in which the worker was started."""
+
+LEAVE_S = 3.0
+
+
+class Worker:
+    """One per process that sends."""
+
+    def __init__(self, environment: Any) -> None:
+        self.environment = environment
+        self.runner = environment.runner
+        self.session: Session | None = None
+        hear = self.runner.register_message
+        hear(words.PHASE, self._on_phase)
+        hear(words.ACK, self._on_ack)
+        hear(words.END, self._on_end)
+
+    def open(self) -> None:
+        """A run begins: its order is among the options. A session that cannot be opened is told to the master."""
+        if self.session is not None:
+            self.session.close()
+            self.session = None
+        text = getattr(self.environment.parsed_options, words.OPTION, None)
+        if text is None:
+            return
+        order = from_json(text)
+        worker = order.workers.get(self.runner.client_id, "?")
+        try:
+            order.check()
+            self.session = self._session(order, worker)
+        except (Stop, OSError) as error:
+            failure = f"worker {worker} on {socket.gethostname()}: {error}"
+            status = {**NOTHING_SAID, "run": order.run, "worker": worker, "pid": os.getpid(), "failure": failure}
+            self._tell(words.STATUS, {**status, "host": socket.gethostname()})
+
+    def leave(self) -> None:
+        """This process goes; if a run is on, hand over what there is."""
+        if self.session is not None and not self.session.over:
+            self.session.leave_early(LEAVE_S)
+
+    def _session(self, order: Order, worker: str) -> Session:
+        scenario = reading.from_resolved(order.scenario)
+        sending = Sending.from_dict(order.sending)
+        return Session(
+            order,
+            worker,
+            Tools(
+                client=Client(sending, os.environ.get(sending.key_env)),
+                plan=None if order.free else Mix(scenario, order.fit),
+                spool=Spool(spool_folder(order) / f"{worker}.jsonl"),
+                events=self.environment.events,
+                tell=self._tell,
+            ),
+        )
+
+    def _tell(self, kind: str, data: dict[str, Any]) -> None:
+        self.runner.send_message(kind, data)
+
+    def _present(self, msg: Any) -> Session | None:
+        """The session that a message is for; None if it is about another run."""
+        if self.session is None or msg.data["run"] != self.session.order.run:
+            return None
+        return self.session
+
+    def _on_phase(self, msg: Any, **_: Any) -> None:
+        if (session := self._present(msg)) is not None:
+            session.hear(msg.data)
+
+    def _on_ack(self, msg: Any, **_: Any) -> None:
+        if (session := self._present(msg)) is not None:
+            session.acknowledged(msg.data)
+
+    def _on_end(self, msg: Any, **_: Any) -> None:
+        if (session := self._present(msg)) is not None:
+            gevent.spawn(session.end, self._last_stats)
+
+    def _last_stats(self) -> None:
+        """Locust's own table is made from reports that come every three seconds; the last one would come too late."""
+        if isinstance(self.runner, WorkerRunner):
+            self.runner._send_stats()  # noqa: SLF001  (there is no public way)
+
+
+def spool_folder(order: Order) -> Path:
+    """The run folder's spool if this machine sees it, else one of its own."""
+    folder = Path(order.folder)
+    return folder / runfolder.SPOOL if (folder / runfolder.RUN).exists() else OWN_SPOOL / order.run
