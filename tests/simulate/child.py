@@ -33,7 +33,7 @@ def running(*arguments: str, environment: Mapping[str, str] | None = None) -> It
     command = [sys.executable, "-m", "llmload", "simulate", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
-        assert process.stdout is not None  # noqa: S101  (PIPE was asked for)
+        assert process.stdout is not None
         line = process.stdout.readline()
         if not line.startswith(LISTENING):
             code = process.wait(STOP_S)
