@@ -65,6 +65,12 @@ class Lengths:
     a: float = 0.0
     b: float = 0.0
 
+    @property
+    def notation(self) -> str:
+        """As a scenario file writes it: `217`, `N(217,40)`, `U(100,300)`."""
+        first, second = (f"{value:.0f}" if value.is_integer() else repr(value) for value in (self.a, self.b))
+        return first if self.kind == "fixed" else f"{'N' if self.kind == 'normal' else 'U'}({first},{second})"
+
 
 @dataclass(frozen=True, slots=True)
 class WorkloadClass:
@@ -78,6 +84,8 @@ class WorkloadClass:
     """The data file of `source = "file"`, absolute."""
     digest: str | None = None
     """SHA-256 of the data file."""
+    prompts: int = 100
+    """How many different built-in prompts the class has; a data file has as many as it has."""
     input_tokens: Lengths | None = None
     """Prompt length wanted, counted by the server; None takes prompts as they are."""
     max_tokens: Lengths = Lengths("fixed", 128, 0)

@@ -1,0 +1,402 @@
+"""Scenario files: TOML in, `Scenario` out, and for everything that is wrong one sentence with file, table and key.
+
+The keys of a file are the fields of `scenario.py`, with a parser each in the tables below. A new key is one line
+there and one field. What a value may look like is `values.py`; this file reads files and knows no load and no request.
+"""
+
+import dataclasses
+import difflib
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import llmload
+from llmload.exits import Exit, Stop
+from llmload.load import dataset, values
+from llmload.load.lengths import BUILTIN_INPUT
+from llmload.load.prompts import KINDS
+from llmload.load.scenario import SLO, Limits, Load, Scenario, WorkloadClass
+from llmload.load.values import Parser
+
+LOAD: dict[str, Parser] = {
+    "kind": values.choice("steps"),
+    "steps": values.wholes(1, 100_000),
+    "warmup_requests": values.whole(0, 1000),
+    "warmup_s": values.duration("s"),
+    "window_s": values.duration("s", above=True),
+    "window_requests": values.whole(0),
+    "window_cap_s": values.duration("s", above=True),
+    "drain_limit_s": values.duration("s"),
+    "settle_s": values.duration("s"),
+    "max_failures_in_a_row": values.whole(0),
+    "max_requests": values.optional(values.whole(1)),
+    "max_tokens_total": values.optional(values.whole(1)),
+}
+LIMITS: dict[str, Parser] = {
+    name: values.duration("s", above=True) for name in ("connect_s", "ttft_s", "stall_s", "total_s")
+}
+SLOS: dict[str, Parser] = {
+    name: values.optional(values.duration("ms", above=True)) for name in ("ttft_ms", "tpot_ms", "e2e_ms", "itl_max_ms")
+}
+COST: dict[str, Parser] = {"per_million_input": values.number(), "per_million_output": values.number()}
+CLASS: dict[str, Parser] = {
+    "name": values.text,
+    "weight": values.number(above=True),
+    "source": values.choice(*(f"builtin:{kind}" for kind in KINDS), "file"),
+    "path": values.text,
+    "prompts": values.whole(1, 100_000),
+    "input_tokens": values.lengths,
+    "max_tokens": values.lengths,
+    "ignore_eos": values.flag,
+    "min_tokens": values.optional(values.whole(0)),
+    "temperature": values.optional(values.number()),
+    "extra_body": values.extra_body,
+    "headers": values.headers,
+    "tools": values.tools,
+    "slo": dict,
+    "shared_prefix_tokens": values.whole(0, 1_000_000),
+    "shared_prefix_share": values.number(0, 1),
+}
+TOP: dict[str, Parser] = {
+    "name": values.text,
+    "description": values.any_text,
+    "seed": values.whole(0),
+    "round": values.whole(0, 255),
+    "model": values.text,
+    "api": values.choice("chat", "completions"),
+    "stream": values.flag,
+    "connections": values.choice("keep-alive", "fresh"),
+    "cache_busting": values.flag,
+    "temperature": values.optional(values.number()),
+    "key_env": values.text,
+    "max_tokens_field": values.choice("auto", "max_tokens", "max_completion_tokens"),
+    "stream_usage": values.choice("auto", "on", "off"),
+    "token_counting": values.choice("auto", "server", "tokenizer", "ratio"),
+    "tokenizer": values.text,
+    "stall_ms": values.duration("ms", above=True),
+    "slow_s": values.optional(values.duration("s", above=True)),
+    "ready_timeout_s": values.duration("s"),
+    "extra_body": values.extra_body,
+    "headers": values.headers,
+    "labels": values.texts_table,
+    "load": dict,
+    "limits": dict,
+    "slo": dict,
+    "cost": dict,
+    "class": list,
+}
+TABLES = {"load": LOAD, "limits": LIMITS, "slo": SLOS, "cost": COST}
+"""The tables of a file whose keys are fixed; `[[class]]` is a list of such tables."""
+
+_CLASS_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_PRIMARY_NAMES = {"all"}
+"""`all` is the report's row for all classes together."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value from the command line: still a text, and its key as it was given."""
+
+    text: str
+    key: str
+
+
+def load(name_or_path: str, overrides: Sequence[tuple[str, str]] = ()) -> Scenario:
+    """Read a scenario file, or a shipped scenario by its bare name, with `overrides` (dotted key, value) on top.
+
+    A key of a class is `class.NAME.key`. Relative paths in the file are taken from the file's folder. Raises
+    Stop(USAGE) that names file, table and key.
+    """
+    path = find(name_or_path)
+    shown = str(path) if name_or_path.endswith(".toml") else name_or_path
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Stop(f"{shown}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise Stop(f"{shown}: no UTF-8 text: {error.reason} at byte {error.start}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise Stop(f"{shown}: no valid TOML: {error}") from error
+    for key, text in overrides:
+        _override(shown, raw, key, text)
+    return _Reader(shown, path).scenario(raw)
+
+
+def shipped() -> dict[str, Path]:
+    """The scenarios that come with llmload, by name."""
+    package = Path(llmload.__file__).parent
+    for folder in (package / "scenarios", package.parent / "scenarios"):
+        if folder.is_dir():
+            return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return {}
+
+
+def find(name_or_path: str) -> Path:
+    """The file of a scenario. Raises Stop(USAGE) with what there is when there is none."""
+    path = Path(name_or_path)
+    if path.is_file():
+        return path
+    known = shipped()
+    if name_or_path in known:
+        return known[name_or_path]
+    what = "a folder, no scenario file" if path.is_dir() else "no such scenario file"
+    guess = difflib.get_close_matches(path.stem, known, 1)
+    hint = f"; did you mean {guess[0]}?" if guess else ""
+    raise Stop(f"{name_or_path}: {what}; shipped scenarios: {', '.join(known)}{hint}")
+
+
+def resolved(scenario: Scenario) -> dict[str, Any]:
+    """The scenario as JSON for run.json, every default filled in."""
+    data = dataclasses.asdict(scenario)
+    data["load"]["steps"] = list(scenario.load.steps)
+    for row, cls in zip(data["classes"], scenario.classes, strict=True):
+        row["input_tokens"] = values.lengths_json(cls.input_tokens)
+        row["max_tokens"] = values.lengths_json(cls.max_tokens)
+        row["tools"] = list(row["tools"])
+    data["classes"] = list(data["classes"])
+    return data
+
+
+def from_resolved(data: dict[str, Any]) -> Scenario:
+    """The way back from `resolved`. Members that this version does not know are left out, missing ones get defaults."""
+    classes = []
+    for row in data["classes"]:
+        own = _known(WorkloadClass, row)
+        own["max_tokens"] = values.lengths(row["max_tokens"])
+        own["input_tokens"] = None if row.get("input_tokens") is None else values.lengths(row["input_tokens"])
+        own["tools"] = tuple(row.get("tools", ()))
+        own["slo"] = None if row.get("slo") is None else SLO(**_known(SLO, row["slo"]))
+        classes.append(WorkloadClass(**own))
+    own = _known(Scenario, data)
+    own["classes"] = tuple(classes)
+    own["load"] = Load(**_known(Load, data["load"]))
+    own["load"] = dataclasses.replace(own["load"], steps=tuple(own["load"].steps))
+    own["limits"] = Limits(**_known(Limits, data["limits"]))
+    own["slo"] = SLO(**_known(SLO, data["slo"]))
+    return Scenario(**own)
+
+
+def _known(record: Any, data: dict[str, Any]) -> dict[str, Any]:
+    return {item.name: data[item.name] for item in dataclasses.fields(record) if item.name in data}
+
+
+def _override(shown: str, raw: dict[str, Any], key: str, text: str) -> None:
+    """Put one value from the command line into the raw tables."""
+    where = raw
+    parts = key.split(".")
+    if parts[0] == "class":
+        classes = [row for row in raw.get("class", []) if isinstance(row, dict)]
+        names = [str(row.get("name")) for row in classes]
+        if len(parts) < 3 or parts[1] not in names:
+            raise Stop(
+                f"{shown}: {key} (from the command line): expected class.NAME.KEY with one of the classes "
+                f"{', '.join(names)}{_guess(parts[1] if len(parts) > 1 else '', names)}"
+            )
+        where, parts = classes[names.index(parts[1])], parts[2:]
+    # The names of headers, labels and body members may hold dots themselves.
+    free = next((at for at, part in enumerate(parts[:-1]) if part in {"headers", "labels", "extra_body"}), None)
+    if free is not None:
+        parts = [*parts[: free + 1], ".".join(parts[free + 1 :])]
+    for part in parts[:-1]:
+        where = where.setdefault(part, {})
+        if not isinstance(where, dict):
+            raise Stop(f"{shown}: {key} (from the command line): {part} is no table")
+    where[parts[-1]] = _Given(text, key)
+
+
+def _toml(text: str) -> Any:
+    """A text from the command line as TOML would read it; `1,4` is a list; anything else is the text itself."""
+    for form in (f"v = {text}", f"v = [{text}]"):
+        try:
+            table = tomllib.loads(form)
+        except tomllib.TOMLDecodeError:
+            continue
+        if set(table) == {"v"}:
+            return table["v"]
+    return text
+
+
+def _plain(value: Any) -> Any:
+    """A free table with what the command line put into it."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return _toml(value.text) if isinstance(value, _Given) else value
+
+
+def _guess(word: str, words: Sequence[str]) -> str:
+    close = difflib.get_close_matches(word, words, 1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+class _Reader:
+    """Turns the raw tables of one file into a scenario; remembers the file for its sentences."""
+
+    def __init__(self, shown: str, path: Path) -> None:
+        self.shown = shown
+        self.path = path
+
+    def stop(self, table: str, key: str, problem: str) -> Stop:
+        """One sentence about one key."""
+        return Stop(f"{self.shown}: {f'{table} ' if table else ''}{key}: {problem}", Exit.USAGE)
+
+    def read(self, table: str, raw: Any, keys: dict[str, Parser]) -> dict[str, Any]:
+        """A table with every value parsed; raises Stop for a key that is unknown or a value that does not fit."""
+        if not isinstance(raw, dict):
+            got = values.shown(raw.text if isinstance(raw, _Given) else raw)
+            raise Stop(f"{self.shown}: {table}: expected a table, got {got}", Exit.USAGE)
+        for key in raw:
+            if key not in keys:
+                raise self.stop(table, key, f"unknown key; {self.elsewhere(table, key) or _expected(key, keys)}")
+        return {key: self.parse(table, key, value, keys[key]) for key, value in raw.items()}
+
+    def elsewhere(self, table: str, key: str) -> str:
+        """Where a key belongs that is known in another table, the commonest slip in TOML."""
+        if table and key in TOP:
+            return "it belongs to the top of the file, before the first [table]"
+        homes = [f"[{name}]" for name, keys in TABLES.items() if key in keys and table != f"[{name}]"]
+        if not table and key in CLASS:
+            homes.append("[[class]]")
+        return f"it belongs to {' or '.join(homes)}" if homes else ""
+
+    def parse(self, table: str, key: str, value: Any, parser: Parser) -> Any:
+        """One value. What came from the command line is tried as a text and as TOML."""
+        if parser in {dict, list}:
+            return value
+        tries = [_plain(value)]
+        if isinstance(value, _Given):
+            table, key = "", f"{value.key} (from the command line)"
+            tries.insert(0, value.text)
+        problem = ""
+        for form in tries:
+            try:
+                return parser(form)
+            except ValueError as error:
+                problem = str(error)
+        raise self.stop(table, key, problem)
+
+    def scenario(self, raw: dict[str, Any]) -> Scenario:
+        """The whole file."""
+        own = self.read("", raw, TOP)
+        for table, keys in TABLES.items():
+            own[table] = self.read(f"[{table}]", own.get(table, {}), keys)
+        cost = own.pop("cost")
+        rows = own.pop("class", [])
+        if not isinstance(rows, list) or not rows:
+            raise Stop(
+                f"{self.shown}: [[class]]: expected at least one table, got none; add one such as:\n"
+                '[[class]]\nname = "short"'
+            )
+        classes = tuple(self.workload(row, at) for at, row in enumerate(rows))
+        names = [cls.name for cls in classes]
+        for name in names:
+            if names.count(name) > 1:
+                raise self.stop("[[class]]", "name", f"expected names that differ, got {name!r} twice")
+        if "tokenizer" in own:
+            own["tokenizer"] = self.file("", "tokenizer", own["tokenizer"])
+        scenario = Scenario(
+            **{
+                "name": self.path.stem,
+                **own,
+                "file": str(self.path),
+                "classes": classes,
+                "load": Load(**own["load"]),
+                "limits": Limits(**own["limits"]),
+                "slo": SLO(**own["slo"]),
+                "price_per_million_input": cost.get("per_million_input"),
+                "price_per_million_output": cost.get("per_million_output"),
+            }
+        )
+        self.check(scenario, cap_given="window_cap_s" in own["load"])
+        return scenario if "window_cap_s" in own["load"] else _with_cap(scenario)
+
+    def workload(self, raw: Any, at: int) -> WorkloadClass:
+        """One [[class]]."""
+        name = raw.get("name") if isinstance(raw, dict) else None
+        table = f"[[class]] {name}" if isinstance(name, str) and name else f"[[class]] number {at + 1}"
+        own = self.read(table, raw, CLASS)
+        if "name" not in own:
+            raise self.stop(table, "name", "missing; every class has a name, such as short")
+        if not _CLASS_NAME.fullmatch(own["name"]) or own["name"] in _PRIMARY_NAMES:
+            raise self.stop(
+                table, "name", f"expected letters, digits, - and _, and not all, got {values.shown(own['name'])}"
+            )
+        if "slo" in own:
+            own["slo"] = SLO(**self.read(f"{table} [slo]", own["slo"], SLOS))
+        self.source(table, own)
+        if own.get("shared_prefix_tokens") and "shared_prefix_share" not in own:
+            own["shared_prefix_share"] = 1.0
+        if own.get("shared_prefix_share") and not own.get("shared_prefix_tokens"):
+            raise self.stop(table, "shared_prefix_share", "needs shared_prefix_tokens, the length of that prefix")
+        cls = WorkloadClass(**own)
+        if cls.min_tokens is not None and cls.min_tokens > cls.max_tokens.a:
+            raise self.stop(
+                table,
+                "min_tokens",
+                f"expected no more than max_tokens ({cls.max_tokens.notation}), got {cls.min_tokens}",
+            )
+        return cls
+
+    def source(self, table: str, own: dict[str, Any]) -> None:
+        """Where the prompts of a class come from: fills source, path, digest and input_tokens."""
+        if "source" not in own:
+            if "path" in own:
+                own["source"] = "file"
+            elif own["name"] in KINDS:
+                own["source"] = f"builtin:{own['name']}"
+            else:
+                raise self.stop(
+                    table, "source", f"missing; expected one of {', '.join(f'builtin:{kind}' for kind in KINDS)}, file"
+                )
+        if own["source"] == "file":
+            for key in ("input_tokens", "prompts", "shared_prefix_tokens", "shared_prefix_share"):
+                if key in own:
+                    raise self.stop(table, key, 'belongs to built-in prompts; those of source = "file" go as they are')
+            if "path" not in own:
+                raise self.stop(table, "path", 'missing; source = "file" needs the path of its data file')
+            own["path"] = self.file(table, "path", own["path"])
+            own["digest"] = dataset.load(Path(own["path"])).digest
+        elif "path" in own:
+            raise self.stop(table, "path", 'belongs to source = "file"')
+        else:
+            own.setdefault("input_tokens", BUILTIN_INPUT[own["source"]])
+
+    def file(self, table: str, key: str, path: str) -> str:
+        """A path of the file, absolute. Raises Stop if nothing is there."""
+        found = (self.path.parent / Path(path).expanduser()).resolve()
+        if not found.is_file():
+            raise self.stop(table, key, f"no such file: {found}; a relative path starts at the scenario's folder")
+        return str(found)
+
+    def check(self, scenario: Scenario, *, cap_given: bool) -> None:
+        """What two keys say together."""
+        plan = scenario.load
+        if cap_given and plan.window_cap_s < plan.window_s:
+            raise self.stop(
+                "[load]", "window_cap_s", f"expected at least window_s ({plan.window_s:g}), got {plan.window_cap_s:g}"
+            )
+        covered = min(plan.steps) + plan.warmup_requests - 1
+        if plan.warmup_requests and covered < len(scenario.classes):
+            raise self.stop(
+                "[load]", "warmup_requests",
+                f"expected at least {len(scenario.classes) - min(plan.steps) + 1}, so that {min(plan.steps)} in flight "
+                f"warm up each of the {len(scenario.classes)} classes, got {plan.warmup_requests}",
+            )  # fmt: skip
+        if scenario.token_counting == "tokenizer" and scenario.tokenizer is None:
+            raise self.stop("", "tokenizer", 'missing; token_counting = "tokenizer" needs the path of a tokenizer.json')
+        if scenario.api == "completions":
+            for cls in scenario.classes:
+                if cls.tools:
+                    raise self.stop(f"[[class]] {cls.name}", "tools", 'belongs to api = "chat"')
+
+
+def _expected(key: str, keys: dict[str, Parser]) -> str:
+    return f"expected one of: {', '.join(keys)}{_guess(key, list(keys))}"
+
+
+def _with_cap(scenario: Scenario) -> Scenario:
+    """A window longer than the default cap lifts it, so that `--duration 1h` needs no second option."""
+    cap = max(scenario.load.window_cap_s, scenario.load.window_s)
+    return dataclasses.replace(scenario, load=dataclasses.replace(scenario.load, window_cap_s=cap))
