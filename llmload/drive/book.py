@@ -14,10 +14,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import orjson
 import psutil
 
 from llmload import __version__
 from llmload.exits import Exit, Stop
+from llmload.load import options
 from llmload.record import runfolder
 
 SCHEMA = 1
@@ -121,5 +123,7 @@ def value_of(name: str, lines: Iterable[str], sign: str) -> str | None:
 
 
 def command() -> list[str]:
-    """The command line of this process."""
+    """The command as the user typed it: `llmload run …` if that started this process, else this process's own."""
+    with contextlib.suppress(orjson.JSONDecodeError, TypeError):
+        return [str(word) for word in orjson.loads(os.environ.get(options.COMMAND, ""))]
     return [Path(sys.argv[0]).name, *sys.argv[1:]]

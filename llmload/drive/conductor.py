@@ -6,6 +6,7 @@ of the user's own sends as it likes. Workers may be other processes or this one:
 """
 
 import contextlib
+import logging
 import subprocess
 import sys
 import time
@@ -28,6 +29,8 @@ from llmload.load.scenario import Scenario
 from llmload.record import spool
 from llmload.record.ledger import Ledger, ranges
 from llmload.record.runfolder import SPOOL
+
+log = logging.getLogger(__name__)
 
 LOOK_S = 0.02
 RAMP_S = 60.0
@@ -128,6 +131,9 @@ class Conductor:
             self._refuse(stop)
         except (Halt, gevent.GreenletExit):
             self._refuse(Stop("stopped before the load began; nothing was recorded", Exit.INCOMPLETE))
+        except Exception as error:
+            log.exception("llmload: a fault of llmload itself")
+            self._refuse(Stop(f"a fault of llmload itself ended the run: {error!r}; the log has more", Exit.INCOMPLETE))
         finally:
             self._greenlet = None
             self.idle.set()

@@ -23,10 +23,13 @@ GARBAGE = 2_000_000
 class Meter(Protocol):
     """What the client counted since it was asked last."""
 
-    events: int
-    """Token-bearing events."""
-    stamp_lag_ms: float | None
-    """Largest time by which a read came after its bytes; None where the kernel cannot tell."""
+    @property
+    def events(self) -> int:
+        """Token-bearing events."""
+
+    @property
+    def stamp_lag_ms(self) -> float | None:
+        """Largest time by which a read came after its bytes; None where the kernel cannot tell."""
 
 
 class Sampler:

@@ -26,6 +26,8 @@ def pause(failures: int) -> float:
 class MixUser(User):
     """One request in flight at a time, those of the scenario."""
 
+    abstract = True
+
     def __init__(self, environment: Any) -> None:
         super().__init__(environment)
         self.session: Session | None = None

@@ -6,6 +6,7 @@ reason beside it.
 
 import argparse
 import functools
+import logging
 from typing import Any
 
 import locust
@@ -17,6 +18,9 @@ from llmload.load import options
 
 ON_THE_PAGE = {"scenario", "model", "steps", "duration"}
 """Options that the start page shows; the others are for the command line."""
+
+CHATTY = ("httpx2", "httpcore2", "openai")
+"""Loggers that would write a line for every request, in the log and in its time."""
 
 
 def add_options(parser: Any, **_: Any) -> None:
@@ -45,6 +49,8 @@ def refuse_run_time(parser: Any, **_: Any) -> None:
 def wire(environment: Any, **_: Any) -> None:
     """Locust is up: become what this process has to be."""
     hooks.put_on(environment.events)
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
     setattr(environment, PLACE, Wiring(environment))
 
 

@@ -36,7 +36,9 @@ PHASES: dict[str, Phase] = {"warmup": "warmup", "measure": "measure"}
 class Sender(Protocol):
     """What a session needs of `llmload.send.client.Client`."""
 
-    in_flight: int
+    @property
+    def in_flight(self) -> int:
+        """Attempts that have begun and not ended."""
 
     def send(
         self,
