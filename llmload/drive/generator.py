@@ -91,15 +91,19 @@ def cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+def settle() -> None:
+    """Set aside all that is there before a run, so that later collections need not look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
 def quiet() -> None:
     """Switch garbage collection off, after one last time: its pauses would be in the stamps."""
     gc.collect()
-    gc.freeze()
     gc.disable()
 
 
 def tidy() -> None:
     """Switch garbage collection on again and do what was put off."""
     gc.enable()
-    gc.unfreeze()
     gc.collect()

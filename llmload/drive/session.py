@@ -180,6 +180,7 @@ class Session:
         self._shipper = Shipper(self._ship)
         self._sampler = generator.Sampler(worker, client.meter, lambda: client.in_flight, self._samples.append)
         self._wake = Event()
+        generator.settle()
         self._reporter = gevent.spawn(self._report)
         if order.free:
             self._phase = "measure"
