@@ -35,7 +35,7 @@ class Dataset:
 
 
 @lru_cache(maxsize=8)
-def load(path: Path) -> Dataset:
+def load(name: str) -> Dataset:
     """Read a data file. Raises Stop(USAGE) naming file and line if it is missing, empty or broken.
 
     - `.txt`: one prompt a line, blank lines left out.
@@ -43,6 +43,7 @@ def load(path: Path) -> Dataset:
       perhaps `max_tokens` or `expected_output_tokens`; or ShareGPT's `{"conversations": [{"from": "human", "value":
       …}, …]}`, of which the first human turn is taken and those without one are left out. Other members are ignored.
     """
+    path = Path(name)
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -1,13 +1,12 @@
 """Token lengths: drawn from a distribution, and hit by cutting prompts until a counter agrees.
 
-Counters are functions from texts to numbers of tokens: the server's own, a tokenizer file's, or a ratio. Which one a
-run uses, the preflight decides; this file sends nothing.
+A counter is a function from texts to numbers of tokens: the server's own, a tokenizer file's, or a ratio. Which one a
+run uses, the preflight decides; this file neither counts nor sends.
 """
 
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import NormalDist, median
 
 from llmload.exits import Stop
@@ -127,7 +126,8 @@ def fit(scenario: Scenario, count: Counter, overhead: int) -> dict[str, int]:
     """How many characters of each built-in prompt to keep, so that the server counts the length that was drawn.
 
     `count` gives the tokens of each text, `overhead` the tokens that the chat template adds to a prompt. A few texts of
-    each class are counted first for a ratio, then all, then again those that are not yet within 1 % or one token. Returns prompt id to characters. Raises Stop(USAGE) if a class asks for prompts shorter than there are.
+    each kind are counted first for a ratio, then all, then again those that are not yet within 1 % or one token.
+    Returns prompt id to characters. Raises Stop(USAGE) if a class asks for prompts shorter than there are.
     """
     jobs = [job for cls in scenario.classes if cls.source != "file" for job in _jobs(scenario, cls, overhead)]
     _first_guess(jobs, count)
@@ -183,32 +183,3 @@ def lead_of(scenario: Scenario, words: str) -> str:
 def guess(target: int, lead: str, overhead: int) -> int:
     """Characters for a length before anything was counted."""
     return max(1, round((target - overhead) * CHARS_PER_TOKEN) - len(lead))
-
-
-def ratio_counter(chars_per_token: float) -> Counter:
-    """Counts by characters, where neither the server nor a tokenizer file can count."""
-    return lambda texts: [max(1, round(len(text) / chars_per_token)) for text in texts]
-
-
-def tokenizer_counter(path: Path) -> Counter:
-    """Counts with a tokenizer.json, whole texts and no special tokens.
-
-    Raises Stop(USAGE) if the `tokenizers` package is not installed or the file is none of its files.
-    """
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise Stop(
-            f"{path}: counting with a tokenizer file needs the package tokenizers: pip install 'llmload[tokenizers]'"
-        ) from None
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the package raises plain Exception
-        raise Stop(f"{path}: no tokenizer.json: {error}") from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-
-    def count(texts: Sequence[str]) -> list[int]:
-        return [len(found) for found in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
-
-    return count

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import floor, gcd, lcm
-from pathlib import Path
 from typing import Any
 
 from llmload.exits import Stop
@@ -183,7 +182,7 @@ def _entries(cls: WorkloadClass) -> tuple[dataset.Entry, ...]:
     """The prompts of a data file; none for a built-in class. Raises Stop if the file is not the one of the scenario."""
     if cls.source != "file" or cls.path is None:
         return ()
-    data = dataset.load(Path(cls.path))
+    data = dataset.load(cls.path)
     if cls.digest is not None and data.digest != cls.digest:
         raise Stop(
             f"{cls.path}: not the file that this run began with: expected SHA-256 {cls.digest[:12]}…, got "

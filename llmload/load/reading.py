@@ -92,7 +92,7 @@ TABLES = {"load": LOAD, "limits": LIMITS, "slo": SLOS, "cost": COST}
 """The tables of a file whose keys are fixed; `[[class]]` is a list of such tables."""
 
 _CLASS_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_PRIMARY_NAMES = {"all"}
+_TAKEN_NAMES = {"all"}
 """`all` is the report's row for all classes together."""
 
 
@@ -282,6 +282,7 @@ class _Reader:
         own = self.read("", raw, TOP)
         for table, keys in TABLES.items():
             own[table] = self.read(f"[{table}]", own.get(table, {}), keys)
+        self.lift_cap(raw.get("load", {}), own["load"])
         cost = own.pop("cost")
         rows = own.pop("class", [])
         if not isinstance(rows, list) or not rows:
@@ -309,8 +310,8 @@ class _Reader:
                 "price_per_million_output": cost.get("per_million_output"),
             }
         )
-        self.check(scenario, cap_given="window_cap_s" in own["load"])
-        return scenario if "window_cap_s" in own["load"] else _with_cap(scenario)
+        self.check(scenario)
+        return scenario
 
     def workload(self, raw: Any, at: int) -> WorkloadClass:
         """One [[class]]."""
@@ -319,7 +320,7 @@ class _Reader:
         own = self.read(table, raw, CLASS)
         if "name" not in own:
             raise self.stop(table, "name", "missing; every class has a name, such as short")
-        if not _CLASS_NAME.fullmatch(own["name"]) or own["name"] in _PRIMARY_NAMES:
+        if not _CLASS_NAME.fullmatch(own["name"]) or own["name"] in _TAKEN_NAMES:
             raise self.stop(
                 table, "name", f"expected letters, digits, - and _, and not all, got {values.shown(own['name'])}"
             )
@@ -357,7 +358,7 @@ class _Reader:
             if "path" not in own:
                 raise self.stop(table, "path", 'missing; source = "file" needs the path of its data file')
             own["path"] = self.file(table, "path", own["path"])
-            own["digest"] = dataset.load(Path(own["path"])).digest
+            own["digest"] = dataset.load(own["path"]).digest
         elif "path" in own:
             raise self.stop(table, "path", 'belongs to source = "file"')
         else:
@@ -370,13 +371,19 @@ class _Reader:
             raise self.stop(table, key, f"no such file: {found}; a relative path starts at the scenario's folder")
         return str(found)
 
-    def check(self, scenario: Scenario, *, cap_given: bool) -> None:
-        """What two keys say together."""
+    def lift_cap(self, raw: dict[str, Any], own: dict[str, Any]) -> None:
+        """A window longer than the cap: a slip where both were typed together, else the cap is lifted with it."""
+        window = own.get("window_s", Load().window_s)
+        cap = own.get("window_cap_s", Load().window_cap_s)
+        if cap >= window:
+            return
+        if "window_cap_s" in own and isinstance(raw.get("window_s"), _Given) <= isinstance(raw["window_cap_s"], _Given):
+            raise self.stop("[load]", "window_cap_s", f"expected at least window_s ({window:g}), got {cap:g}")
+        own["window_cap_s"] = window
+
+    def check(self, scenario: Scenario) -> None:
+        """What several keys say together."""
         plan = scenario.load
-        if cap_given and plan.window_cap_s < plan.window_s:
-            raise self.stop(
-                "[load]", "window_cap_s", f"expected at least window_s ({plan.window_s:g}), got {plan.window_cap_s:g}"
-            )
         covered = min(plan.steps) + plan.warmup_requests - 1
         if plan.warmup_requests and covered < len(scenario.classes):
             raise self.stop(
@@ -394,9 +401,3 @@ class _Reader:
 
 def _expected(key: str, keys: dict[str, Parser]) -> str:
     return f"expected one of: {', '.join(keys)}{_guess(key, list(keys))}"
-
-
-def _with_cap(scenario: Scenario) -> Scenario:
-    """A window longer than the default cap lifts it, so that `--duration 1h` needs no second option."""
-    cap = max(scenario.load.window_cap_s, scenario.load.window_s)
-    return dataclasses.replace(scenario, load=dataclasses.replace(scenario.load, window_cap_s=cap))

@@ -59,13 +59,11 @@ def wholes(low: int, high: int) -> Parser:
     def parse(value: Any) -> tuple[int, ...]:
         values = value if isinstance(value, list) else [value]
         if not values:
-            raise _refused("at least one number", value)
-        for item in values:
-            try:
-                one(item)
-            except ValueError:
-                raise _refused(f"whole numbers from {low} to {high}", item) from None
-        return tuple(values)
+            raise _refused("at least one whole number", value)
+        try:
+            return tuple(one(item) for item in values)
+        except ValueError as error:
+            raise ValueError(str(error).replace("a whole number", "whole numbers")) from None
 
     return parse
 

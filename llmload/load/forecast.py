@@ -1,0 +1,170 @@
+"""What a run will take, before it is started: time, requests, tokens and cost of every step, for `--dry-run`.
+
+From the scenario alone: it knows no server, so how long an answer takes is not known. Times are bounds, requests are
+those that the windows wait for.
+"""
+
+from dataclasses import dataclass
+from math import ceil
+
+from llmload.load import dataset, lengths
+from llmload.load.mix import shares
+from llmload.load.scenario import Scenario, WorkloadClass
+
+_CHARS_PER_TOKEN = 4
+"""For prompts of a data file, which nobody has counted yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step before it ran. Tokens are those of its requests, warm-up included."""
+
+    concurrency: int
+    least_s: float
+    """Warm-up and window at their shortest."""
+    most_s: float
+    """Warm-up at its shortest, window at its cap, drain at its limit."""
+    warmup: int
+    """Requests of the warm-up."""
+    window: int
+    """Requests that the window waits for, unless its cap comes first; a fast server gets more."""
+    input_tokens: int
+    output_tokens: int
+    """As many as are asked for; an answer may end earlier."""
+
+
+def steps(scenario: Scenario) -> list[Step]:
+    """The forecast, step by step."""
+    load = scenario.load
+    parts = shares(scenario)
+    # The window waits for so many of each class, and classes come in blocks of exact shares.
+    blocks = max(ceil(load.window_requests / part) for part in parts)
+    sizes = [(_input(scenario, cls), _output(cls)) for cls in scenario.classes]
+    found = []
+    for users in load.steps:
+        counts = [blocks * part for part in parts]
+        for user in range(users):
+            for k in range(load.warmup_requests):
+                counts[(user + k) % len(counts)] += 1
+        found.append(
+            Step(
+                concurrency=users,
+                least_s=load.warmup_s + load.window_s,
+                most_s=load.warmup_s + load.window_cap_s + load.drain_limit_s,
+                warmup=users * load.warmup_requests,
+                window=blocks * sum(parts),
+                input_tokens=round(sum(count * size[0] for count, size in zip(counts, sizes, strict=True))),
+                output_tokens=round(sum(count * size[1] for count, size in zip(counts, sizes, strict=True))),
+            )
+        )
+    return found
+
+
+def cost(scenario: Scenario, input_tokens: int, output_tokens: int) -> float | None:
+    """tokens/1,000,000 · price, of both kinds; None if the scenario names no price."""
+    prices = (scenario.price_per_million_input, scenario.price_per_million_output)
+    if prices == (None, None):
+        return None
+    return (input_tokens * (prices[0] or 0) + output_tokens * (prices[1] or 0)) / 1e6
+
+
+def of(scenario: Scenario) -> str:
+    """The forecast as text: the classes, a table of steps, and what the figures stand for."""
+    load, plan, parts = scenario.load, steps(scenario), shares(scenario)
+    priced = cost(scenario, 0, 0) is not None
+    rows = [["in flight", "time at least", "warm-up", "window", "input tokens", "output tokens"]]
+    rows += [
+        [
+            f"{step.concurrency:,}",
+            _time(step.least_s),
+            f"{step.warmup:,}",
+            f"{step.window:,}" if load.window_requests else "by time",
+            f"{step.input_tokens:,}",
+            f"{step.output_tokens:,}",
+        ]
+        for step in plan
+    ]
+    total_in, total_out = sum(step.input_tokens for step in plan), sum(step.output_tokens for step in plan)
+    least = sum(step.least_s for step in plan)
+    rows.append(
+        [
+            "all",
+            _time(least),
+            f"{sum(step.warmup for step in plan):,}",
+            f"{sum(step.window for step in plan):,}" if load.window_requests else "by time",
+            f"{total_in:,}",
+            f"{total_out:,}",
+        ]
+    )
+    if priced:
+        rows[0].append("cost")
+        rows[-1].append(f"{cost(scenario, total_in, total_out):,.2f}")
+        for row, step in zip(rows[1:-1], plan, strict=True):
+            row.append(f"{cost(scenario, step.input_tokens, step.output_tokens):,.2f}")
+    lines = [f"{scenario.name}: {scenario.description}" if scenario.description else scenario.name, ""]
+    for cls, part in zip(scenario.classes, parts, strict=True):
+        wanted = cls.input_tokens.notation if cls.input_tokens else f"{_input(scenario, cls):,.0f} (estimated)"
+        lines.append(
+            f"  {cls.name}: {part} of {sum(parts)} requests, {wanted} prompt tokens, "
+            f"at most {cls.max_tokens.notation} answer tokens"
+        )
+    lines += ["", *_table(rows), ""]
+    lines += _notes(scenario, least, sum(step.most_s for step in plan))
+    return "\n".join(lines)
+
+
+def _notes(scenario: Scenario, least: float, most: float) -> list[str]:
+    load = scenario.load
+    window = f"A window lasts {_time(load.window_s)}"
+    if load.window_requests:
+        window += (
+            f" and until {load.window_requests:,} requests of each class were sent, but no longer than "
+            f"{_time(load.window_cap_s)}:\nmore requests than shown if the server is fast, fewer if it is slow."
+        )
+    else:
+        window += "; how many requests that makes depends on the server. Tokens shown are those of the warm-up."
+    lines = [
+        window,
+        f"In all at least {_time(least)}; at most {_time(most)}, and what the warm-up takes beyond "
+        f"{_time(load.warmup_s)} a step.",
+        "Requests of the drain come on top, at least one for each in flight.",
+    ]
+    if load.max_requests is not None:
+        lines.append(f"The run ends at {load.max_requests:,} requests.")
+    if load.max_tokens_total is not None:
+        lines.append(f"The run ends when {load.max_tokens_total:,} output tokens were asked for.")
+    return lines
+
+
+def _input(scenario: Scenario, cls: WorkloadClass) -> float:
+    """Mean prompt length of a class in tokens."""
+    if cls.source == "file" and cls.path is not None:
+        texts = [len(str(message["content"])) for entry in dataset.load(cls.path).entries for message in entry.messages]
+        return sum(texts) / len(dataset.load(cls.path).entries) / _CHARS_PER_TOKEN
+    wanted = lengths.targets(scenario, cls)
+    return sum(wanted) / len(wanted) + cls.shared_prefix_tokens * cls.shared_prefix_share
+
+
+def _output(cls: WorkloadClass) -> float:
+    """Mean answer length asked for, in tokens."""
+    default = sum(lengths.draws(cls.max_tokens, 100, "")) / 100
+    if cls.source == "file" and cls.path is not None:
+        entries = dataset.load(cls.path).entries
+        return sum(entry.max_tokens or default for entry in entries) / len(entries)
+    return default
+
+
+def _time(seconds: float) -> str:
+    """Seconds as a person says them: 45 s, 5 min 25 s, 2 h 05 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{seconds:g} s"
+    if whole < 3600:
+        return f"{whole // 60} min" + (f" {whole % 60:02} s" if whole % 60 else "")
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    """Columns aligned to the right, two spaces between them."""
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
