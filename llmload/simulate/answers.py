@@ -74,7 +74,7 @@ class Answer:
 
     def opening(self) -> bytes:
         """Head of a stream; a chat's begins with an event that bears the role and no text."""
-        data = wire.head(200, content_type=wire.SSE, keep_alive=self.keep_alive, length=None)
+        data = wire.stream_head(keep_alive=self.keep_alive, chunked=self.chunked)
         if self.chat:
             data += self.frame(self._event(self._choice({"role": "assistant", "content": ""}, None)))
         return data

@@ -43,7 +43,7 @@ COMPLETIONS = {"/v1/chat/completions": True, "/v1/completions": False}
 class Connection:
     """One client's connection: what it sent, what it is being told, and what did not fit into the socket yet."""
 
-    __slots__ = ("completions", "number", "out", "pending", "reader", "sock", "stream", "then")
+    __slots__ = ("number", "out", "pending", "reader", "sock", "stream", "taken", "then")
 
     def __init__(self, sock: socket.socket, number: int) -> None:
         self.sock = sock
@@ -54,7 +54,8 @@ class Connection:
         self.out = bytearray()
         self.then: Callable[[], None] | None = None
         """What to do once `out` is empty."""
-        self.completions = 0
+        self.taken = 0
+        """Requests of any kind that were taken up."""
 
 
 class Stream:
@@ -220,8 +221,7 @@ class Server:
         now, wall = time.monotonic(), time.time()
         self._occupancy.enter(now)
         name = request.headers.get("x-llmload-request") or request.headers.get("x-request-id")
-        line = Line(number, wall, connection.number, connection.completions, client_request=name)
-        connection.completions += 1
+        line = Line(number, wall, connection.number, connection.taken - 1, client_request=name)
         try:
             self._check_key(request)
             wanted = asked.read(request.body, chat=chat, model=settings.model, max_context=settings.max_context)
@@ -336,6 +336,7 @@ class Server:
         """Answer what a connection has waiting, up to the first request that takes time."""
         while connection.pending and connection.stream is None and connection in self._connections:
             request = connection.pending.popleft()
+            connection.taken += 1
             if request.method == "POST" and request.path in COMPLETIONS:
                 self._completion(connection, request, chat=COMPLETIONS[request.path])
             else:

@@ -25,7 +25,7 @@ class Line:
     received_at: float
     connection: int
     on_connection: int
-    """Completion requests on the connection before this one."""
+    """Requests of any kind on the connection before this one: 0 on a fresh one."""
     client_request: str | None = None
     """The client's own name for it: header `x-llmload-request`, else `x-request-id`."""
     id: str | None = None

@@ -112,21 +112,23 @@ class Reader:
         self._ready.append(self._request)
 
 
-def head(status: int, *, content_type: str, keep_alive: bool, length: int | None, extra: str = "") -> bytes:
-    """Status line and headers. `length` None: a chunked body, or one that ends with the connection if not kept."""
-    framing = "transfer-encoding: chunked" if length is None else f"content-length: {length}"
-    if length is None and not keep_alive:
-        framing = "cache-control: no-store"
-    connection = "keep-alive" if keep_alive else "close"
-    return (
-        f"HTTP/1.1 {status} {phrase(status)}\r\nserver: llmload-simulate\r\ncontent-type: {content_type}\r\n"
-        f"{framing}\r\nconnection: {connection}\r\n{extra}\r\n"
-    ).encode("latin-1")
+def stream_head(*, keep_alive: bool, chunked: bool) -> bytes:
+    """Head of an event stream; one that is not chunked ends with its connection."""
+    return _head(200, SSE, "transfer-encoding: chunked\r\n" if chunked else "", keep_alive=keep_alive)
 
 
 def answer(status: int, body: bytes, *, content_type: str = JSON, keep_alive: bool = True, extra: str = "") -> bytes:
     """A whole answer with a body of known length."""
-    return head(status, content_type=content_type, keep_alive=keep_alive, length=len(body), extra=extra) + body
+    return _head(status, content_type, f"content-length: {len(body)}\r\n{extra}", keep_alive=keep_alive) + body
+
+
+def _head(status: int, content_type: str, more: str, *, keep_alive: bool) -> bytes:
+    """Status line and headers; `more` are further header lines, each with its end."""
+    connection = "keep-alive" if keep_alive else "close"
+    return (
+        f"HTTP/1.1 {status} {phrase(status)}\r\nserver: llmload-simulate\r\ncontent-type: {content_type}\r\n"
+        f"connection: {connection}\r\n{more}\r\n"
+    ).encode("latin-1")
 
 
 def chunk(data: bytes) -> bytes:

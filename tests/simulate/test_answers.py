@@ -9,7 +9,7 @@ from llmload.simulate.answers import WORDS, Answer, words
 
 HEAD = (
     b"HTTP/1.1 200 OK\r\nserver: llmload-simulate\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
-    b"transfer-encoding: chunked\r\nconnection: keep-alive\r\n\r\n"
+    b"connection: keep-alive\r\ntransfer-encoding: chunked\r\n\r\n"
 )
 
 
