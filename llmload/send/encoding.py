@@ -1,0 +1,56 @@
+"""Content encodings. Identity is asked for; a box in between may encode all the same, and the stream is still read."""
+
+import importlib.util
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+Decode = Callable[[bytes], bytes]
+"""Takes the next encoded bytes of a body, gives what can be decoded so far. Raises ValueError for what is broken."""
+
+
+class Inflate:
+    """gzip, and deflate with or without the zlib head that the standard wants and some servers leave out."""
+
+    def __init__(self) -> None:
+        self._machine: Any = None
+
+    def __call__(self, data: bytes) -> bytes:
+        """Decode the next bytes."""
+        if self._machine is None:
+            zlib_head = data[:1] == b"\x1f" or (data[0] & 0x0F == 8 and data[0] >> 4 <= 7)
+            self._machine = zlib.decompressobj(zlib.MAX_WBITS | 32 if zlib_head else -zlib.MAX_WBITS)
+        try:
+            return bytes(self._machine.decompress(data))
+        except zlib.error as error:
+            raise ValueError(str(error)) from error
+
+
+def brotli() -> Decode:
+    """The decoder of the brotli package, which is there only if something else brought it."""
+    import brotli as package  # type: ignore[import-not-found, import-untyped, unused-ignore]  # may be absent
+
+    machine = package.Decompressor()
+
+    def decode(data: bytes) -> bytes:
+        try:
+            return bytes(machine.process(data))
+        except package.error as error:
+            raise ValueError(str(error)) from error
+
+    return decode
+
+
+DECODERS: dict[str, Callable[[], Decode]] = {"gzip": Inflate, "x-gzip": Inflate, "deflate": Inflate}
+if importlib.util.find_spec("brotli") is not None:
+    DECODERS["br"] = brotli
+
+
+def decoder(name: str) -> Decode | None:
+    """A decoder for a Content-Encoding header; None for identity. Raises ValueError for one that is not known."""
+    wanted = name.strip().lower()
+    if wanted in {"", "identity"}:
+        return None
+    if wanted not in DECODERS:
+        raise ValueError(f"the body is encoded as {wanted[:40]!r}, which nobody asked for and llmload cannot read")
+    return DECODERS[wanted]()
