@@ -1,0 +1,210 @@
+"""The look at an endpoint before the clock: what it serves, what it takes, and whether the longest request fits.
+
+At most three completion requests, all of them before the clock and in no record:
+
+1. a short one: streaming, usage, names of fields, bursts, first token, stamps;
+2. only if prompt lengths can be counted by nothing better than characters per token: a piece of the scenario's own
+   text, so that this ratio is learnt from it;
+3. the longest of the scenario with its real limit of output tokens, left at its first token: whether prompt and
+   answer fit the context is then the server's own judgement, and it costs one prefill.
+
+A refused field, or a failure that may pass (429, a cut stream), costs one of the three; the second kind is then left
+out, and if no try is left, so is the third, and the findings say so. A server that answers 503 because it is loading
+is waited for: its /health is asked meanwhile, and a completion again only when that says ready or says nothing. A
+completion that was turned away with 503 was none and does not count. The model list and the tokenizer are no
+completions either.
+
+Knows no Locust, no run folder and no screen: it returns findings and says lines.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from llmload.exits import Stop
+from llmload.load import lengths
+from llmload.load.lengths import Counter
+from llmload.load.mix import Mix
+from llmload.load.scenario import Scenario
+from llmload.send import advice, counting
+from llmload.send.exchange import Asker
+from llmload.send.findings import Findings, screen
+from llmload.send.look import Look, fetch, send, wait_until_ready
+from llmload.send.settings import Sending
+from llmload.send.settle import PASSING, SHORT, ask_short
+from llmload.send.target import Target, resolve
+
+__all__ = ["Findings", "SendOptions", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class SendOptions:
+    """What the command line says about reaching the endpoint. `connect_timeout` in seconds; None: the scenario's."""
+
+    model: str | None = None
+    proxy: str | None = None
+    ca: str | None = None
+    insecure: bool = False
+    allow_http_key: bool = False
+    connect_timeout: float | None = None
+
+
+def run(scenario: Scenario, host: str, options: SendOptions, say: Callable[[str], None]) -> tuple[Sending, Findings]:
+    """Find out how to send to `host`, say it, and return it. `say` gets one line of plain text at a time.
+
+    Raises Stop: USAGE for a URL or a tokenizer file that is none, UNMEASURABLE for everything that the endpoint
+    refuses: nobody listens, TLS, key, model, both names of the output limit, the longest request.
+    """
+    target = resolve(host)
+    key = os.environ.get(scenario.key_env) or None
+    sending = first_settings(scenario, target, options)
+    found = Findings(target.base_url, sending.model, streaming=scenario.stream, limit_field=sending.limit_field)
+    deadline = time.monotonic() + scenario.ready_timeout_s
+    with Asker(sending, key) as asker:
+        look = Look(scenario, target, sending, key, asker, say, found, deadline)
+        choose_model(look, options.model or scenario.model)
+        count = counter(look)
+        ask_short(look, learn=count is None)
+        count = fit(look, count)
+        ask_longest(look, count)
+    for line in screen(found):
+        say(line)
+    return look.sending, found
+
+
+def first_settings(scenario: Scenario, target: Target, options: SendOptions) -> Sending:
+    """How to send, before anything is known of the server."""
+    field_name = scenario.max_tokens_field
+    return Sending(
+        base_url=target.base_url,
+        model=options.model or scenario.model or "",
+        api=scenario.api,
+        stream=scenario.stream,
+        fresh=scenario.connections == "fresh",
+        connect_s=options.connect_timeout or scenario.limits.connect_s,
+        ttft_s=scenario.limits.ttft_s,
+        stall_s=scenario.limits.stall_s,
+        total_s=scenario.limits.total_s,
+        limit_field="max_tokens" if field_name == "auto" else field_name,
+        stream_usage=scenario.stream and scenario.stream_usage != "off",
+        key_env=scenario.key_env,
+        proxy=options.proxy,
+        ca=options.ca,
+        insecure=options.insecure,
+        allow_http_key=options.allow_http_key,
+        headers=scenario.headers,
+        extra_body=scenario.extra_body,
+        temperature=scenario.temperature,
+    )
+
+
+def choose_model(look: Look, asked: str | None) -> None:
+    """Read the list of models, waiting while the server loads, and settle which one is asked for.
+
+    A list that is not there, or that the key may not read, is no obstacle if the model was named.
+    """
+    while (reply := fetch(look, "models")).status == 503:
+        wait_until_ready(look, reply.words, 1.0)
+    found, url = look.found, look.target.base_url
+    found.address, found.server = look.asker.address, reply.headers.get("server")
+    rows = listed(reply.json())
+    look.lists = rows is not None
+    if reply.status == 200 and rows is None:
+        raise advice.no_api(url, reply.body, reply.words)
+    if reply.status == 401 or (reply.status == 403 and not asked):
+        raise advice.unauthorized(look.sending, reply.status, reply.words, key=look.key is not None)
+    rows = rows or []
+    found.models = [row["id"] for row in rows]
+    if not asked:
+        if len(rows) != 1:
+            why = "an empty list" if look.lists else f"HTTP {reply.status}: {reply.words}"
+            raise advice.no_model_named(url, found.models, why)
+        asked = found.models[0]
+    found.model = asked
+    found.context = next((context_of(row) for row in rows if row["id"] == asked), None)
+    look.sending = replace(look.sending, model=asked)
+
+
+def listed(value: Any) -> list[dict[str, Any]] | None:
+    """Models in the answer to GET /models; None if it is no list of models."""
+    rows = value.get("data") if isinstance(value, dict) else value
+    if not isinstance(rows, list):
+        return None
+    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str) and row["id"]]
+
+
+def context_of(model: dict[str, Any]) -> int | None:
+    """Tokens of context of one request: `max_model_len` of vLLM and SGLang, `meta.n_ctx` of llama.cpp."""
+    meta = model.get("meta")
+    for value in (model.get("max_model_len"), meta.get("n_ctx") if isinstance(meta, dict) else None):
+        if isinstance(value, int) and value > 0:
+            return value
+    return None
+
+
+def counter(look: Look) -> Counter | None:
+    """Who counts prompt tokens; None if only a ratio is left. Raises Stop if what the scenario asks for is missing."""
+    scenario, kind, found = look.scenario, look.scenario.token_counting, look.found
+    if kind in ("auto", "server"):
+        count = counting.by_server(lambda body: fetch(look, "/tokenize", body).json(), look.sending.model)
+        if count is not None:
+            found.count_source = "server /tokenize"
+            return count
+        if kind == "server":
+            raise advice.stop(
+                f"{found.base_url}: token_counting is server, and the server has no /tokenize that counts; "
+                "use auto, tokenizer or ratio"
+            )
+    if kind != "ratio" and scenario.tokenizer:
+        found.count_source = f"tokenizer {Path(scenario.tokenizer).name}"
+        return counting.by_file(Path(scenario.tokenizer))
+    if kind == "tokenizer":
+        raise Stop("token_counting is tokenizer, and the scenario names no tokenizer file; set tokenizer to its path")
+    found.count_source = "ratio"
+    return None
+
+
+def fit(look: Look, count: Counter | None) -> Counter:
+    """Cut every built-in prompt to its length, as counted by whom there is; gives that counter."""
+    found = look.found
+    if count is None:
+        learnt = counting.learn(look.samples)
+        found.chars_per_token, found.overhead_tokens = learnt or (lengths.CHARS_PER_TOKEN, 0)
+        if learnt is None:
+            found.notes.append(
+                f"the server counts no tokens: prompt lengths rest on {found.chars_per_token} characters per token"
+            )
+        count = counting.by_ratio(found.chars_per_token)
+    elif look.samples:
+        found.overhead_tokens = max(0, look.samples[0][1] - count([SHORT.text])[0])
+    if any(item.source != "file" for item in look.scenario.classes):
+        found.fit = lengths.fit(look.scenario, count, found.overhead_tokens or 0)
+    return count
+
+
+def ask_longest(look: Look, count: Counter) -> None:
+    """The longest request with its real limit, left at its first token. Raises Stop(UNMEASURABLE) if it is refused."""
+    found = look.found
+    call = Mix(look.scenario, found.fit).longest()
+    prompt = count([call.text])[0] + (found.overhead_tokens or 0)
+    size = f"{'about ' if found.count_source == 'ratio' else ''}{prompt:,} prompt and {call.max_tokens:,} answer tokens"
+    found.longest_class = call.workload
+    if found.context and prompt + call.max_tokens > found.context:
+        words = f"the endpoint tells a context of {found.context:,} tokens"
+        raise advice.too_long(look.sending, call.workload, size, words)
+    while look.left:
+        record = send(look, call, until_first=True)
+        if record.outcome in ("ok", "cancelled"):
+            found.longest = (record.input_tokens or prompt) + call.max_tokens
+            return
+        if record.http_status in (400, 413, 422):
+            raise advice.too_long(look.sending, call.workload, size, advice.said(record))
+        if record.outcome not in PASSING:
+            break
+    else:
+        found.notes.append(f"whether the longest request ({size}) fits was not found out: no try was left")
+        return
+    found.notes.append(f"the longest request ({size}) did not come through: {record.outcome}: {advice.said(record)}")
