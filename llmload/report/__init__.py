@@ -22,9 +22,11 @@ def build(folder: str | Path, *, gates: Sequence[str] = (), max_fail_ratio: floa
     attempts. Raises Stop: UNJUDGED if the folder is no run, USAGE for a gate that is no gate or a folder that
     cannot be written.
     """
-    from llmload.report.building import build as do
+    from llmload.report import building, files
 
-    return do(Path(folder), gates=gates, max_fail_ratio=max_fail_ratio)
+    built = building.compute(Path(folder), gates, max_fail_ratio)
+    files.write(built)
+    return built
 
 
 def frames(folder: str | Path) -> "Frames":

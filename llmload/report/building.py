@@ -1,14 +1,13 @@
-"""Read a run, compute everything, write the files. The one place where the parts of the reporter meet."""
+"""Read a run and compute everything about it. Renders nothing and writes no file."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from llmload.exits import Exit, Stop
-from llmload.report import facts, gates, rows, verdict
+from llmload.exits import Exit
+from llmload.report import doubts, facts, gates, rows, verdict
+from llmload.report.doubts.case import Case
 from llmload.report.facts import Facts
 from llmload.report.gates import Judged
 from llmload.report.rows import StepRows
@@ -24,6 +23,7 @@ class Built:
     steps: tuple[StepRows, ...]
     verdict: Verdict
     summary: dict[str, Any]
+    warnings: tuple[str, ...]
     gates: tuple[Judged, ...]
     failures: tuple[str, ...]
 
@@ -31,14 +31,6 @@ class Built:
     def exit_code(self) -> Exit:
         """The exit code of design.md: the higher of several wins."""
         return max(verdict.CODES[self.verdict.word], Exit.FAILED if self.failures else Exit.OK)
-
-
-def build(folder: Path, *, gates: Sequence[str] = (), max_fail_ratio: float | None = None) -> Built:
-    """As `llmload.report.build`."""
-    built = compute(folder, gates, max_fail_ratio)
-    for name, render in FILES.items():
-        _write(folder / name, render(built))
-    return built
 
 
 def compute(folder: Path, conditions: Sequence[str] = (), max_fail_ratio: float | None = None) -> Built:
@@ -63,25 +55,5 @@ def compute(folder: Path, conditions: Sequence[str] = (), max_fail_ratio: float 
         got = "nothing was measured" if share is None else f"{share:.2%} of the measured attempts failed"
         failures.append(f"{got}; --max-fail-ratio allows {max_fail_ratio:.2%}")
     failures += verdict.without_success(steps)
-    return Built(folder, known, steps, word, summary, judged, tuple(failures))
-
-
-def summary_json(built: Built) -> str:
-    """summary.json."""
-    return orjson.dumps(built.summary, option=orjson.OPT_INDENT_2).decode() + "\n"
-
-
-FILES: dict[str, Callable[[Built], str]] = {"summary.json": summary_json}
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace a file by rename. Raises Stop(USAGE) if that cannot be done."""
-    new = path.with_name(f".{path.name}.new")
-    try:
-        new.write_text(text, encoding="utf-8")
-        new.replace(path)
-    except OSError as error:
-        raise Stop(
-            f"{path}: cannot be written: {error.strerror}; make the folder writable, or copy the run to one that is",
-            Exit.USAGE,
-        ) from error
+    warnings = tuple(doubts.all_of(Case(known, steps)))
+    return Built(folder, known, steps, word, summary, warnings, judged, tuple(failures))

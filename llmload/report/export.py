@@ -35,19 +35,29 @@ def frames(folder: Path) -> Frames:
     return Frames(records, table.replace("inf", np.inf).infer_objects() if len(table) else table)
 
 
-def flatten(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A row with its inner dictionaries' keys joined by dots, every figure of the contract a column of its own.
+SHAPES: dict[str, tuple[str, ...]] = {
+    "ok": ("n", "min", "mean", "p50", "p90", "p95", "p99", "max", "sd"),
+    "all": ("n", "p50", "p90", "p95", "p99"),
+    "ttft_ms": ("ok", "all"),
+    "e2e_ms": ("ok", "all"),
+    "generator": ("bound", "cpu_max", "loop_lag_p99_ms", "stamp_lag_p99_ms", "workers"),
+}
+"""What a block holds that is None in some rows."""
 
-    Counts by name (outcomes, flags) stay in one cell each, as `name=n` joined by `;`, so that every run has the same
-    columns.
+
+def flatten(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A row with its inner dictionaries' keys joined by dots: the same columns for every run.
+
+    Counts by name (outcomes, flags) stay in one cell each, as `name=n` joined by `;`.
     """
     flat: dict[str, Any] = {}
     for key, value in row.items():
         name = f"{prefix}{key}"
+        inner = dict.fromkeys(SHAPES[key]) if value is None and key in SHAPES else value
         if key in ("outcomes", "flags"):
-            flat[name] = ";".join(f"{word}={n}" for word, n in value.items())
-        elif isinstance(value, dict):
-            flat |= flatten(value, f"{name}.")
+            flat[name] = ";".join(f"{word}={n}" for word, n in inner.items())
+        elif isinstance(inner, dict):
+            flat |= flatten(inner, f"{name}.")
         else:
-            flat[name] = value
+            flat[name] = inner
     return flat

@@ -1,0 +1,53 @@
+"""`llmload report RUN…`: rebuilds tables and pages from run folders, also of runs that were killed."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from llmload.exits import Exit, Stop
+
+SUMMARY = "rebuild tables and pages from a run folder"
+FORMATS = ("table", "markdown", "csv", "json", "html")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="run folder, as runs/20261201T120000Z-mixed")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="what is printed (table)")
+    parser.add_argument(
+        "--gate",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="exit with 1 unless it holds, as 'ttft_ms.p50<=500' or 'short/success_share>=0.99@32'; repeatable",
+    )
+    parser.add_argument(
+        "--max-fail-ratio",
+        type=float,
+        metavar="SHARE",
+        help="exit with 1 if a larger share (0 to 1) of the measured attempts failed",
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Rebuild every run's files, print the format asked for, and return the highest exit code."""
+    from rich.console import Console
+
+    from llmload import report
+    from llmload.report import files, gates, terminal
+
+    for text in args.gate:
+        gates.parse(text)  # before anything is read
+    if args.max_fail_ratio is not None and not 0 <= args.max_fail_ratio <= 1:
+        raise Stop(f"--max-fail-ratio: expected a share from 0 to 1, got {args.max_fail_ratio:g}")
+    code = Exit.OK
+    for folder in args.runs:
+        built = report.build(folder, gates=args.gate, max_fail_ratio=args.max_fail_ratio)
+        if args.format == "table":
+            terminal.show(built, Console())
+        else:
+            sys.stdout.write(files.FORMATS[args.format](built))
+            for sentence in built.failures:
+                print(f"llmload report: {sentence}", file=sys.stderr)
+        code = max(code, built.exit_code)
+    return code

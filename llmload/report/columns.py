@@ -1,0 +1,181 @@
+"""The columns of every table, in one plain list: adding a column is adding an entry.
+
+A column is a figure of a row of summary.json, with its heading and how it is written. Terminal, Markdown and HTML
+show the same three tables; table.csv holds every figure there is and needs no list.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llmload.report.gates import look_up
+from llmload.report.percentiles import mark
+from llmload.report.rows import ALL
+
+TABLES = {
+    "felt": "What users felt: successes only",
+    "tried": "All attempts: a failure counts as never finished",
+    "load": "The load, and what it brought",
+}
+"""The tables, in order, with their titles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `group` is the heading over the headings of several, `key` a figure's dotted name."""
+
+    key: str
+    group: str
+    heading: str
+    write: str
+    """How it is written: a key of WRITERS."""
+    tables: tuple[str, ...]
+
+
+def _number(value: float) -> str:
+    """Three digits and more where they are there: 0.042, 1.23, 45.6, 789, 12,345."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+WRITERS: dict[str, Callable[[Any], str]] = {
+    "count": lambda value: f"{value:,}",
+    "number": _number,
+    "seconds": lambda ms: f"{ms / 1000:,.2f}" if ms < 99_995 else f"{ms / 1000:,.0f}",
+    "window": lambda s: f"{s:,.1f}" if s < 1000 else f"{s:,.0f}",
+    "percent": lambda share: "0" if share == 0 else f"{share * 100:.1f}",
+}
+
+COLUMNS: tuple[Column, ...] = (
+    Column("ok", "requests", "ok", "count", ("felt",)),
+    Column("failed", "requests", "fail", "count", ("felt",)),
+    Column("started", "attempts", "started", "count", ("tried",)),
+    Column("success_share", "attempts", "ok %", "percent", ("tried",)),
+    Column("ttft_ms.ok.p50", "TTFT ms", "p50", "number", ("felt",)),
+    Column("ttft_ms.ok.p95", "TTFT ms", "p95", "number", ("felt",)),
+    Column("ttft_ms.ok.p99", "TTFT ms", "p99", "number", ("felt",)),
+    Column("itl_ms.ok.p50", "ITL ms", "p50", "number", ("felt",)),
+    Column("itl_ms.ok.p99", "ITL ms", "p99", "number", ("felt",)),
+    Column("tpot_ms.ok.p50", "TPOT ms", "p50", "number", ("felt",)),
+    Column("e2e_ms.ok.p50", "E2E s", "p50", "seconds", ("felt",)),
+    Column("e2e_ms.ok.p95", "E2E s", "p95", "seconds", ("felt",)),
+    Column("output_tokens_per_s", "tokens/s", "all", "number", ("felt",)),
+    Column("output_tokens_per_s_per_user", "tokens/s", "user", "number", ("felt",)),
+    Column("stalls_per_1000_gaps", "stalls", "/1000", "number", ("felt",)),
+    Column("coalesced_share", "coal.", "%", "percent", ("felt",)),
+    Column("ttft_ms.all.p50", "TTFT ms", "p50", "number", ("tried",)),
+    Column("ttft_ms.all.p90", "TTFT ms", "p90", "number", ("tried",)),
+    Column("ttft_ms.all.p95", "TTFT ms", "p95", "number", ("tried",)),
+    Column("ttft_ms.all.p99", "TTFT ms", "p99", "number", ("tried",)),
+    Column("tpot_ms.all.p50", "TPOT ms", "p50", "number", ("tried",)),
+    Column("tpot_ms.all.p95", "TPOT ms", "p95", "number", ("tried",)),
+    Column("e2e_ms.all.p50", "E2E s", "p50", "seconds", ("tried",)),
+    Column("e2e_ms.all.p90", "E2E s", "p90", "seconds", ("tried",)),
+    Column("e2e_ms.all.p95", "E2E s", "p95", "seconds", ("tried",)),
+    Column("e2e_ms.all.p99", "E2E s", "p99", "seconds", ("tried",)),
+    Column("in_flight_mean", "in flight", "mean", "number", ("load",)),
+    Column("window_s", "", "window s", "window", ("load",)),
+    Column("warmup", "requests", "warm-up", "count", ("load",)),
+    Column("started", "requests", "window", "count", ("load",)),
+    Column("drain", "requests", "drain", "count", ("load",)),
+    Column("requests_per_s", "per second", "ok", "number", ("load",)),
+    Column("goodput_per_s", "per second", "good", "number", ("load",)),
+    Column("input_tokens_mean", "tokens (mean)", "in", "number", ("load",)),
+    Column("output_tokens_mean", "tokens (mean)", "out", "number", ("load",)),
+    Column("tokens_per_event_mean", "tokens (mean)", "event", "number", ("load",)),
+    Column("input_tokens_per_s", "tokens/s", "in", "number", ("load",)),
+    Column("output_tokens_per_s_peak", "tokens/s", "peak", "number", ("load",)),
+    Column("generator.cpu_max", "generator", "CPU %", "percent", ("load",)),
+    Column("generator.loop_lag_p99_ms", "generator", "lag ms", "number", ("load",)),
+    Column("generator.stamp_lag_p99_ms", "generator", "stamp ms", "number", ("load",)),
+)
+"""Every column. `in flight` and `class` stand before them in every table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a table: what it is about, and its cells as text. `first` and `whole` are for the layout."""
+
+    step: str
+    workload: str
+    cells: tuple[str, ...]
+    first: bool
+    whole: bool
+    bound: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as text: name, title, columns, lines, and the marks that its cells carry."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    lines: tuple[Line, ...]
+    marks: tuple[str, ...]
+
+    @property
+    def classes(self) -> bool:
+        """Whether the lines are of several classes, so that the class has to be said."""
+        return len({line.workload for line in self.lines}) > 1
+
+
+MARKS = {
+    "*": "p95 of fewer than 100",
+    "†": "p99 of fewer than 500; under 100 none is shown",
+    "~": "tokens estimated, one per event, or counted in different ways",
+    "‡": "the load generator was the limit: no figure of the server",
+}
+
+
+def tables(rows: Sequence[dict[str, Any]]) -> list[Table]:
+    """All tables of a run, from the rows of its summary. A column in which nothing was measured is left out."""
+    classes = {row["workload"] for row in rows} - {ALL}
+    shown = [row for row in rows if row["workload"] == ALL or len(classes) > 1]
+    bound = {row["step"] for row in rows if (row["generator"] or {}).get("bound")}
+    whole = [row for row in rows if row["workload"] == ALL]
+    return [_table(name, title, whole if name == "load" else shown, bound) for name, title in TABLES.items()]
+
+
+def _table(name: str, title: str, rows: Sequence[dict[str, Any]], bound: set[int]) -> Table:
+    chosen = [column for column in COLUMNS if name in column.tables]
+    chosen = [column for column in chosen if any(cell(row, column) for row in rows)]
+    lines = []
+    for place, row in enumerate(rows):
+        first = place == 0 or rows[place - 1]["step"] != row["step"]
+        lines.append(
+            Line(
+                step=step_label(row) + ("‡" if row["step"] in bound else ""),
+                workload=row["workload"],
+                cells=tuple(cell(row, column) for column in chosen),
+                first=first,
+                whole=row["workload"] == ALL,
+                bound=row["step"] in bound,
+            )
+        )
+    text = "".join(line.step + "".join(line.cells) for line in lines)
+    return Table(name, title, tuple(chosen), tuple(lines), tuple(sign for sign in MARKS if sign in text))
+
+
+def step_label(row: dict[str, Any]) -> str:
+    """What a step asks for: `8`, `2.5/s` in open loop, `free` where users sent as they liked."""
+    if row["concurrency"] is not None:
+        return str(row["concurrency"])
+    return f"{row['rate']:g}/s" if row["rate"] is not None else "free"
+
+
+def cell(row: dict[str, Any], column: Column) -> str:
+    """A figure as text with its marks; blank where it was not measured."""
+    path = column.key.split(".")
+    value = row.get(path[0]) if len(path) == 1 else look_up(row, path)
+    if value is None:
+        return ""
+    signs = ""
+    if path[-1] in ("p95", "p99"):
+        signs = mark(path[-1], look_up(row, [*path[:-1], "n"]))
+    if path[0].startswith("output_tokens") and row["token_source"] in ("events", "mixed"):
+        signs += "~"
+    if path[0] == "tpot_ms" and row["token_source"] in ("events", "mixed"):
+        signs += "~"
+    return ("inf" if value == "inf" else WRITERS[column.write](value)) + signs

@@ -1,0 +1,18 @@
+"""table.csv: one line per step and class, every figure of summary.json under its dotted name."""
+
+import csv
+import io
+
+from llmload.report.building import Built
+from llmload.report.export import flatten
+
+
+def text(built: Built) -> str:
+    """The file. Blank is "not measured"; `inf` is a percentile that falls on failures."""
+    rows = [flatten(row) for row in built.summary["rows"]]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    if rows:
+        writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()

@@ -1,0 +1,47 @@
+"""The WARNINGS of a report: which number is doubtful, by how much, and what to do. The tool doubts itself first.
+
+A plain list of functions; each looks at the facts and the rows of a run and yields sentences, one for all steps where
+several have the same trouble. Adding a doubt is adding a function to the list.
+"""
+
+from collections.abc import Callable, Iterator
+
+from llmload.report.doubts import answers, enough, failing, ourselves, timing
+from llmload.report.doubts.case import Case
+
+Doubt = Callable[[Case], Iterator[str]]
+
+DOUBTS: tuple[Doubt, ...] = (
+    failing.lost_records,
+    enough.cut_windows,
+    ourselves.generator_bound,
+    failing.failures,
+    failing.one_duration,
+    enough.too_few,
+    failing.no_failures,
+    ourselves.stamps,
+    ourselves.clocks,
+    ourselves.not_full,
+    ourselves.not_sent,
+    ourselves.littles_law,
+    timing.unsteady,
+    timing.falling,
+    answers.short_answers,
+    answers.lengths_differ,
+    answers.estimated,
+    timing.bursts,
+    answers.prompts_cut,
+    answers.prompt_lengths,
+    timing.blocking,
+    answers.models,
+    timing.forty,
+    timing.cache,
+    ourselves.abandoned,
+    ourselves.cold_connections,
+    answers.echo,
+)
+
+
+def all_of(case: Case) -> list[str]:
+    """Every warning of a run."""
+    return [sentence for doubt in DOUBTS for sentence in doubt(case)]

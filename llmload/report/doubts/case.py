@@ -1,0 +1,56 @@
+"""What a doubt looks at, and the words in which it speaks."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from llmload.report.facts import Facts
+from llmload.report.rows import ALL, StepRows
+from llmload.report.steps import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A run: its facts and its rows."""
+
+    facts: Facts
+    steps: tuple[StepRows, ...]
+
+    def whole(self) -> Iterator[tuple[Step, dict[str, Any]]]:
+        """Each step with its row of all classes."""
+        for item in self.steps:
+            yield item.step, item.rows[-1]
+
+    def classes(self) -> Iterator[tuple[Step, dict[str, Any]]]:
+        """Each step with each of its classes' rows."""
+        for item in self.steps:
+            for row in item.rows:
+                if row["workload"] != ALL:
+                    yield item.step, row
+
+
+def percent(share: float) -> str:
+    """A share in words: 12 %, 0.4 %."""
+    value = share * 100
+    return f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
+
+
+def ms(value: float) -> str:
+    """Milliseconds in words: 1,204 ms, 12.3 ms."""
+    return f"{value:,.0f} ms" if value >= 100 else f"{value:.3g} ms"
+
+
+def listed(parts: Iterable[str], most: int = 6) -> str:
+    """Parts with commas, at most so many."""
+    words = list(parts)
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
+
+
+def at(steps: Iterable[Step], most: int = 8) -> str:
+    """`at 8, 16 and 32 in flight`."""
+    found = list(steps)
+    unit = "in flight" if all(step.concurrency is not None for step in found) else ""
+    words = [step.label for step in found]
+    if len(words) > most:
+        words = [*words[: most - 1], f"{len(words) - most + 1} more"]
+    return f"at {' and '.join([', '.join(words[:-1]), words[-1]] if len(words) > 1 else words)} {unit}".strip()

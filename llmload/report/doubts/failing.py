@@ -1,0 +1,69 @@
+"""What failed, and what "nothing failed" is worth."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from llmload.report.doubts.case import Case, at, listed, percent
+from llmload.report.percentiles import percentile
+
+FAILURES = 0.01
+"""Share of failures above which a figure over successes is doubtful."""
+OWN_LIMITS = ("ttft_timeout", "stall_timeout", "total_timeout", "cancelled", "not_sent")
+"""Outcomes whose durations are alike because llmload itself set the limit."""
+
+
+def lost_records(case: Case) -> Iterator[str]:
+    """Attempts without a record."""
+    if case.facts.lost:
+        unknown = sum(item.workload is None for item in case.facts.lost)
+        where = (
+            f"; the class of {unknown} is not known, so they stand in the rows of all classes only" if unknown else ""
+        )
+        yield (
+            f"{len(case.facts.lost)} attempts were started and left no record{where}. They count as never "
+            "finished in the "
+            "percentiles over all attempts"
+        )
+
+
+def failures(case: Case) -> Iterator[str]:
+    """More failures than can be passed over."""
+    for step, row in case.whole():
+        share = row["success_share"]
+        if share is not None and 1 - share > FAILURES:
+            worst = listed(f"{word} {n}" for word, n in row["outcomes"].items() if word != "ok")
+            extra = f"{', ' if worst else ''}lost {row['lost']}" if row["lost"] else ""
+            yield (
+                f"{percent(1 - share)} of {row['started'] - row['cancelled']} attempts {at([step])} failed "
+                f"({worst}{extra}); the limit is {percent(FAILURES)}. "
+                "Percentiles over successes flatter such a step: read those over all attempts"
+            )
+
+
+def one_duration(case: Case) -> Iterator[str]:
+    """Failures that all took the same time, as an idle limit of a proxy makes them."""
+    duration = case.facts.numbers("end_ms")
+    outcomes = case.facts.words("outcome")
+    for outcome in sorted({word for word in outcomes if word is not None} - {"ok", *OWN_LIMITS}):
+        values = np.sort(duration[(outcomes == outcome) & ~np.isnan(duration)])
+        if len(values) < 5:
+            continue
+        low, middle, high = (percentile(values, q) or 0.0 for q in (10, 50, 90))
+        if middle >= 300 and high - low <= max(20.0, 0.03 * middle):
+            yield (
+                f"{len(values)} attempts failed as {outcome} after nearly the same time ({middle / 1000:.3g} s): "
+                "as a time limit of a proxy or gateway does. Look for one of that length on the way to the server"
+            )
+
+
+def no_failures(case: Case) -> Iterator[str]:
+    """No failure seen is not no failure."""
+    clean = [(step, row["started"]) for step, row in case.whole() if row["ok"] and row["ok"] == row["started"]]
+    if clean:
+        step, n = min(clean, key=lambda pair: pair[1])
+        if n < 300:
+            yield (
+                f"0 of {n} failed at {step.label}: with so few that still stands for a failure share of up to "
+                f"{percent(min(1.0, 3 / n))} (3/n, 95 % confidence)"
+            )

@@ -1,0 +1,125 @@
+"""Doubts about the load generator: its speed, its clocks, its connections, the load it really put on."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from llmload.report.doubts.case import Case, at, listed, percent
+
+FULL = 0.98
+"""Share of the requests asked for that must have been in flight."""
+CLOCK_MS = 50.0
+
+
+def generator_bound(case: Case) -> Iterator[str]:
+    """Steps in which llmload itself was the limit."""
+    for item in case.steps:
+        if item.health.bound:
+            yield (
+                f"the load generator was the limit {at([item.step])} (marked ‡): {'; '.join(item.health.reasons)}. "
+                f"These figures say nothing about the server: repeat with {item.health.workers_needed} "
+                "workers or on a "
+                "machine that does nothing else"
+            )
+    blind = [item.step for item in case.steps if item.health.bound is None and item.step.window_s]
+    if blind:
+        yield (
+            f"nobody watched the load generator {at(blind)} (no samples in generator.jsonl): "
+            "whether it was the limit is not known"
+        )
+
+
+def stamps(case: Case) -> Iterator[str]:
+    """Times that are not the kernel's."""
+    arrived = case.facts.measured & ~np.isnan(case.facts.numbers("first_event_ms"))
+    without = arrived & np.isnan(case.facts.numbers("stamp_lag_ms"))
+    if without.any():
+        yield (
+            f"{percent(without.sum() / arrived.sum())} of the answers have no time stamps of the kernel: "
+            "their times are those "
+            "of the read, late by as much as the generator was (see loop lag). Run on Linux, without a proxy "
+            "in between"
+        )
+
+
+def clocks(case: Case) -> Iterator[str]:
+    """Workers whose clocks are apart."""
+    far = {
+        name: worker["clock_offset_ms"]
+        for name, worker in (case.facts.run.get("workers") or {}).items()
+        if abs(worker.get("clock_offset_ms") or 0.0) > CLOCK_MS
+    }
+    if far:
+        yield (
+            f"clocks are apart: {listed(f'worker {name} by {offset:+,.0f} ms' for name, offset in far.items())}. "
+            "Durations are not touched, step windows are corrected by it; synchronise the clocks (NTP)"
+        )
+
+
+def not_full(case: Case) -> Iterator[str]:
+    """Fewer in flight than asked for."""
+    short = [
+        (step, row["in_flight_mean"])
+        for step, row in case.whole()
+        if step.concurrency and row["in_flight_mean"] is not None and row["in_flight_mean"] < FULL * step.concurrency
+    ]
+    if short:
+        yield (
+            "fewer requests in flight than asked for: "
+            f"{listed(f'{mean:.3g} of {step.label}' for step, mean in short)}. "
+            "Pauses after failures and very short answers do that; the step stands for the lower number"
+        )
+
+
+def not_sent(case: Case) -> Iterator[str]:
+    """Arrivals of an open loop that could not be sent."""
+    for step, row in case.whole():
+        if row["not_sent"]:
+            yield (
+                f"{row['not_sent']} of {row['planned']} planned requests were not sent in time {at([step])}: "
+                "the rate that was really offered is lower; raise the limit of requests in flight or lower the rate"
+            )
+
+
+def littles_law(case: Case) -> Iterator[str]:
+    """In flight = arrivals per second times seconds in flight, if the step was in balance."""
+    step_of, seconds = case.facts.numbers("step"), case.facts.numbers("end_ms") / 1000
+    for step, row in case.whole():
+        mine = seconds[case.facts.measured & (step_of == step.index)]
+        mine = mine[~np.isnan(mine)]
+        seen = row["in_flight_mean"]
+        if len(mine) < 50 or not step.window_s or not seen:
+            continue
+        law = row["started"] / step.window_s * float(mine.mean())
+        if abs(law - seen) > max(0.1, 1.5 * (step.concurrency or seen) / len(mine)) * seen:
+            yield (
+                f"Little's law is not met {at([step])}: {row['started'] / step.window_s:.3g} requests/s times "
+                f"{mine.mean():.3g} s in flight makes {law:.3g}, and {seen:.3g} were in flight. "
+                "The step was not in balance: lengthen warm-up and window"
+            )
+
+
+def abandoned(case: Case) -> Iterator[str]:
+    """Requests that were given up just before a step."""
+    for before, after in pairwise(case.steps):
+        if before.step.abandoned:
+            yield (
+                f"{before.step.abandoned} requests were cut at the end of the step before {after.step.words}: "
+                "the server may still "
+                "have worked on them while that step ran. Raise load.settle_s or the drain limit"
+            )
+
+
+def cold_connections(case: Case) -> Iterator[str]:
+    """Connections that were opened inside a window."""
+    if case.facts.scenario.get("connections", "keep-alive") != "keep-alive":
+        return
+    new = case.facts.measured & case.facts.records["new_connection"].to_numpy(dtype=bool)
+    total = int(case.facts.measured.sum())
+    if new.sum() > 0.01 * total:
+        yield (
+            f"{new.sum()} of {total} measured requests had to open a connection: the server or a proxy closes "
+            "kept ones. "
+            "Their set-up lies before TTFT (connect_ms), but a cold connection may be slower"
+        )

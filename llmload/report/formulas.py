@@ -1,0 +1,31 @@
+"""The formulas that stand under the tables, in the words of the trade."""
+
+from llmload.report.facts import Facts
+from llmload.report.rows import stall_ms
+
+
+def under(table: str, facts: Facts) -> list[tuple[str, str]]:
+    """Name and formula of the figures in a table (a key of `columns.TABLES`)."""
+    formulas = {
+        "felt": [
+            ("TTFT", "first event with generated text - first byte of the request sent (no role-only event)"),
+            ("ITL", "time between consecutive token-bearing events of one request, pooled over requests"),
+            ("TPOT", "(last token - first token) / (output tokens - hidden tokens - 1), from 2 streamed tokens on"),
+            ("E2E", "last token - first byte of the request sent"),
+            ("tokens/s", "tokens streamed inside the window / the window's seconds; user: mean of 1 / TPOT"),
+            ("stalls", f"gaps over {stall_ms(facts):g} ms, per 1,000 gaps; coal.: events read together with another"),
+            ("percentiles", "exact values in order, rank p/100 x (n - 1), interpolated; never from buckets"),
+        ],
+        "tried": [
+            ("infinite", "what failed, was cut by the drain limit or was lost; what the user's stop cut is left out"),
+            ("ok %", "ok / (started - cut by the user's stop)"),
+            ("balance", "planned = started + not sent; started = ok + failed + cancelled + lost"),
+        ],
+        "load": [
+            ("in flight", "time integral of the requests in flight over the window / the window's seconds"),
+            ("per second", "ok; good: ok and each SLO met at once (blank without an SLO); of those sent in it"),
+            ("tokens/s", "in: prompt tokens of successes / the window's seconds; peak: highest whole second, streamed"),
+            ("generator", "highest CPU of a worker (one core = 100 %), p99 of its loop's lag, p99 of the stamps' lag"),
+        ],
+    }  # fmt: skip
+    return formulas[table]

@@ -1,0 +1,159 @@
+"""What was measured, on what, with which settings: the head and the record of settings of a report."""
+
+import time
+from typing import Any
+
+from llmload.report.facts import Facts
+
+UNKNOWN = "unknown"
+
+
+def what(facts: Facts) -> list[tuple[str, str]]:
+    """The facts a reader needs first, as (name, text)."""
+    run, scenario = facts.run, facts.scenario
+    environment = run.get("environment") or {}
+    server, client = environment.get("server") or {}, environment.get("client") or {}
+    preflight = run.get("preflight") or {}
+    sending = run.get("sending") or {}
+    model = server.get("model") or sending.get("model") or scenario.get("model") or UNKNOWN
+    endpoint = sending.get("base_url") or server.get("url") or UNKNOWN
+    header = server.get("server_header") or preflight.get("server")
+    versions = run.get("versions") or {}
+    memory = client.get("memory_bytes")
+    machine = [
+        client.get("host"),
+        client.get("cpu"),
+        f"{client['cores']} cores" if client.get("cores") else None,
+        f"{memory / 2**30:.0f} GiB" if memory else None,
+        " ".join(str(client[name]) for name in ("os", "kernel") if client.get(name)) or None,
+    ]
+    labels = {**(scenario.get("labels") or {}), **(run.get("labels") or {})}
+    rows = [
+        ("model", str(model)),
+        ("endpoint", f"{endpoint}  ({api(facts)}{f', server {header}' if header else ''})"),
+        ("scenario", f"{scenario.get('name') or UNKNOWN}, seed {run.get('seed', scenario.get('seed', UNKNOWN))}"),
+        ("load", load(scenario, len(facts.steps))),
+        ("when", when(run)),
+        ("client", ", ".join(str(part) for part in machine if part) or UNKNOWN),
+        ("versions", ", ".join(f"{name} {version}" for name, version in versions.items()) or UNKNOWN),
+    ]
+    if labels:
+        rows.append(("labels", ", ".join(f"{name}={value}" for name, value in labels.items())))
+    return rows
+
+
+def api(facts: Facts) -> str:
+    """The kind of endpoint."""
+    kind = (facts.run.get("sending") or {}).get("api") or facts.scenario.get("api") or "chat"
+    return f"{kind}, {'streamed' if facts.streaming else 'not streamed'}"
+
+
+def load(scenario: dict[str, Any], steps: int) -> str:
+    """The load in a sentence."""
+    plan = scenario.get("load") or {}
+    if plan.get("steps"):
+        levels = ", ".join(str(level) for level in plan["steps"])
+        return f"closed loop, {levels} in flight, window of {plan.get('window_s', 0):g} s"
+    return f"{steps} step{'s' * (steps != 1)}"
+
+
+def when(run: dict[str, Any]) -> str:
+    """Begin and end in UTC, and how long it took."""
+    began, ended = run.get("started_at"), run.get("ended_at")
+    if began is None:
+        return UNKNOWN
+    text = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(began))
+    if ended is None:
+        return f"{text} UTC, no end on record"
+    return f"{text} to {time.strftime('%H:%M:%S', time.gmtime(ended))} UTC ({duration(ended - began)})"
+
+
+def duration(seconds: float) -> str:
+    """45 s, 3 min 20 s, 2 h 05 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def settings(facts: Facts) -> list[tuple[str, str]]:
+    """The record of settings: limits in force, connections, cache busting, who counted tokens, and so on."""
+    scenario = facts.scenario
+    plan, sending = scenario.get("load") or {}, facts.run.get("sending") or {}
+    limits = {**(scenario.get("limits") or {}), **{name: sending[name] for name in LIMITS if sending.get(name)}}
+    preflight = facts.run.get("preflight") or {}
+    slo = {name: bound for name, bound in (scenario.get("slo") or {}).items() if bound is not None}
+    rows = [
+        (
+            "limits of a request",
+            ", ".join(f"{text} {limits[name]:g} s" for name, text in LIMITS.items() if name in limits),
+        ),
+        ("connections", connections(scenario, sending)),
+        (
+            "cache busting",
+            "on: every prompt has a head of its own"
+            if scenario.get("cache_busting", True)
+            else "off: prompts may repeat",
+        ),
+        ("tokens counted by", tokens(facts, preflight)),
+        ("prompts fitted by", str(preflight.get("count_source") or scenario.get("token_counting") or UNKNOWN)),
+        ("warm-up", f"{plan.get('warmup_requests', '?')} requests a user and {plan.get('warmup_s', 0):g} s at least"),
+        ("window", window(plan)),
+        ("drain", f"until the last measured request has ended, {plan.get('drain_limit_s', 0):g} s at most"),
+        (
+            "stop on failures",
+            f"{plan['max_failures_in_a_row']} in a row" if plan.get("max_failures_in_a_row") else "never",
+        ),
+        (
+            "temperature",
+            str(scenario.get("temperature")) if scenario.get("temperature") is not None else "the server's own",
+        ),
+        ("SLO", ", ".join(f"{name} <= {bound:g}" for name, bound in slo.items()) or "none"),
+        ("stall", f"a gap over {scenario.get('stall_ms') or 200:g} ms"),
+    ]
+    if scenario.get("extra_body"):
+        rows.append(("extra body", ", ".join(f"{name}={value}" for name, value in scenario["extra_body"].items())))
+    for item in scenario.get("classes") or ():
+        share = item.get("shared_prefix_share") or 0
+        prefix = f", {share:.0%} with a shared prefix of {item.get('shared_prefix_tokens')} tokens" if share else ""
+        rows.append(
+            (f"class {item['name']}", f"weight {item.get('weight', 1):g}, source {item.get('source', UNKNOWN)}{prefix}")
+        )
+    rows += [("note of the preflight", str(note)) for note in preflight.get("notes") or ()]
+    rows.append(("command", " ".join(str(word) for word in facts.run.get("command") or ()) or UNKNOWN))
+    return [(name, text) for name, text in rows if text]
+
+
+def window(plan: dict[str, Any]) -> str:
+    """When a window closes."""
+    wanted = f"{plan.get('window_s', 0):g} s and {plan.get('window_requests', '?')} requests of each class"
+    return f"{wanted}, {plan.get('window_cap_s', 0):g} s at most"
+
+
+LIMITS = {"connect_s": "connect", "ttft_s": "first token", "stall_s": "between tokens", "total_s": "in all"}
+
+
+def connections(scenario: dict[str, Any], sending: dict[str, Any]) -> str:
+    """How connections were used."""
+    fresh = sending.get("fresh") or scenario.get("connections") == "fresh"
+    words = ["a new one for each request" if fresh else "kept alive"]
+    if sending.get("proxy"):
+        words.append(f"through the proxy {sending['proxy']}")
+    if sending.get("insecure"):
+        words.append("certificates NOT verified")
+    return ", ".join(words)
+
+
+def tokens(facts: Facts, preflight: dict[str, Any]) -> str:
+    """Who counted output tokens."""
+    sources = sorted({source for source in facts.words("output_tokens_source") if source is not None})
+    told = {
+        "server": "the server (usage)",
+        "tokenizer": "a tokenizer file",
+        "events": "nobody: one per event, an estimate",
+    }
+    words = [told.get(source, source) for source in sources] or [UNKNOWN]
+    refused = ["stream_options was refused"] if preflight.get("stream_options_refused") else []
+    return "; ".join([*words, *refused])

@@ -1,0 +1,65 @@
+"""report.html: one page, complete in itself, that needs no network. Text comes in escaped by the template engine."""
+
+import jinja2
+from markupsafe import Markup
+
+from llmload import __version__
+from llmload.report import columns, failures, formulas, head, lengths, plots, positions
+from llmload.report.building import Built
+from llmload.report.columns import MARKS, Table
+from llmload.report.markdown import length_rows, spread_cells
+
+
+def text(built: Built) -> str:
+    """The page."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("llmload.report", "pages"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["marked"] = marked
+    labels = {row["step"]: columns.step_label(row) for row in built.summary["rows"]}
+    return environment.get_template("report.html.j2").render(
+        built=built,
+        version=__version__,
+        what=head.what(built.facts),
+        tables=[
+            (table, heads(table), formulas.under(table.name, built.facts))
+            for table in columns.tables(built.summary["rows"])
+        ],
+        marks=MARKS,
+        failures=failures.find(built.facts),
+        labels=labels,
+        lengths=[
+            (item.workload, name, spread_cells(spread), source)
+            for item in lengths.find(built.facts)
+            for name, spread, source in length_rows(item)
+        ],
+        ranges=[positions.label(*bounds) for bounds in positions.RANGES],
+        speeds=[
+            (labels[step], ["" if speed is None else f"{speed:,.1f}" for speed in speeds])
+            for step, speeds in positions.speeds(built.facts).items()
+            if any(speed is not None for speed in speeds)
+        ],
+        plots=[(plot.title, plot.words, Markup(plot.svg)) for plot in plots.draw(built)],  # noqa: S704  (our own SVG)
+        settings=head.settings(built.facts),
+    )
+
+
+def marked(cell: str) -> Markup:
+    """A cell whose mark takes no room, so that digits stand under digits."""
+    bare = cell.rstrip("".join(MARKS))
+    return Markup("{}<i>{}</i>").format(bare, cell[len(bare) :]) if bare != cell else Markup("{}").format(cell)
+
+
+def heads(table: Table) -> list[tuple[str, int]]:
+    """The upper line of headings: each group with the number of columns that it spans."""
+    spans: list[tuple[str, int]] = []
+    for column in table.columns:
+        if spans and column.group and spans[-1][0] == column.group:
+            spans[-1] = (column.group, spans[-1][1] + 1)
+        else:
+            spans.append((column.group, 1))
+    return spans

@@ -1,0 +1,103 @@
+"""report.md: the report for a pull request or a wiki. The same tables as in the terminal."""
+
+from collections.abc import Sequence
+
+from llmload.report import columns, failures, formulas, head, lengths
+from llmload.report.building import Built
+from llmload.report.columns import MARKS, Table
+from llmload.report.lengths import Lengths, Spread
+
+
+def text(built: Built) -> str:
+    """The file."""
+    parts = [f"# {built.summary['run']}", ""]
+    parts += [_verdict(built), ""]
+    parts += _pairs(("", ""), head.what(built.facts))
+    if built.warnings:
+        parts += ["", "## WARNINGS", "", *(f"- {_plain(sentence)}" for sentence in built.warnings)]
+    for table in columns.tables(built.summary["rows"]):
+        if table.lines:
+            parts += ["", f"## {table.title}", "", *_table(table), ""]
+            parts += [f"- {name}: {_plain(words)}" for name, words in formulas.under(table.name, built.facts)]
+    if not built.summary["rows"]:
+        parts += ["", "The run has no step: nothing was measured."]
+    parts += _lengths(lengths.find(built.facts))
+    parts += _failures(built)
+    parts += ["", "## Settings", "", *_pairs(("setting", "value"), head.settings(built.facts))]
+    return "\n".join(parts) + "\n"
+
+
+def _verdict(built: Built) -> str:
+    words = [f"Verdict: **{built.verdict.word}**"]
+    words += [f"- {_plain(reason)}" for reason in built.verdict.reasons]
+    words += [
+        f"- gate `{judged.gate.text}` {'holds' if judged.holds else '**does not hold**'} ({judged.words})"
+        for judged in built.gates
+    ]
+    words += [f"- {_plain(failure)}" for failure in built.failures if not failure.startswith("gate ")]
+    return "\n".join([words[0], *([""] if len(words) > 1 else []), *words[1:]])
+
+
+def _plain(words: str) -> str:
+    """Text that Markdown takes as it is, on one line and inside a table."""
+    escaped = "".join(f"\\{sign}" if sign in "\\`*_|<>[]#~" else sign for sign in words)
+    return " ".join(escaped.split())
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _pairs(heading: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> list[str]:
+    return [_row(heading), "| --- | --- |", *(_row([_plain(name), _plain(words)]) for name, words in pairs)]
+
+
+def _table(table: Table) -> list[str]:
+    headings = [f"{column.group} {column.heading}".strip() for column in table.columns]
+    of = ["class"] if table.classes else []
+    rows = [_row(["in flight", *of, *headings]), _row(["---:", *("---" for _ in of), *("---:" for _ in headings)])]
+    for line in table.lines:
+        cells = [line.step, *([line.workload] if table.classes else []), *line.cells]
+        rows.append(_row([_plain(cell) if cell else "" for cell in cells]))
+    notes = [f"{_plain(sign)} {MARKS[sign]}" for sign in table.marks]
+    return [*rows, *(["", "; ".join(notes)] if notes else [])]
+
+
+def _lengths(found: Sequence[Lengths]) -> list[str]:
+    if not found:
+        return []
+    headings = ["class", "what", "n", "min", "p50", "mean", "p95", "max", "counted by"]
+    rows = ["", "## Lengths in tokens", "", _row(headings), _row(["---", "---", *["---:"] * 6, "---"])]
+    for item in found:
+        for name, spread, source in length_rows(item):
+            rows.append(_row([_plain(item.workload), name, *spread_cells(spread), source]))
+    return rows
+
+
+def length_rows(item: Lengths) -> list[tuple[str, Spread, str]]:
+    """The lines of one class in the table of lengths: name, spread, who counted."""
+    return [
+        ("prompt, asked for", item.asked_input, "the scenario"),
+        ("prompt, counted", item.input, item.input_source or ""),
+        ("answer, limit", item.asked_output, "the scenario"),
+        ("answer, counted", item.output, item.output_source or ""),
+    ]
+
+
+def spread_cells(spread: Spread) -> list[str]:
+    """n, min, p50, mean, p95, max as text; blank where nobody counted."""
+    values = (spread.low, spread.p50, spread.mean, spread.p95, spread.high)
+    return [f"{spread.n:,}", *("" if value is None else f"{value:,.0f}" for value in values)]
+
+
+def _failures(built: Built) -> list[str]:
+    found = failures.find(built.facts)
+    if not found:
+        return []
+    labels = {row["step"]: columns.step_label(row) for row in built.summary["rows"]}
+    rows = ["", "## What failed", "", _row(["in flight", "outcome", "n", "classes", "said most often"])]
+    rows.append("| ---: | --- | ---: | --- | --- |")
+    for item in found:
+        classes = ", ".join(f"{name} {n}" for name, n in item.workloads)
+        rows.append(_row([labels[item.step], item.outcome, f"{item.n:,}", _plain(classes), _plain(item.error or "")]))
+    return rows

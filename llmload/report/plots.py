@@ -1,0 +1,399 @@
+"""The pictures of a report, as SVG text. Draws with matplotlib's figure objects alone, never with its global state.
+
+Colours are those of Okabe and Ito, told apart by people with any kind of colour vision; each line has a marker of its
+own as well.
+"""
+
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from llmload.report import columns, positions
+from llmload.report.building import Built
+from llmload.report.facts import Floats
+from llmload.report.gates import look_up
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+INK, GRID = "#3b4454", "#e3e7ee"
+TIMELINE_MOST = 1500
+"""Requests drawn in the timeline at most: every k-th of a longer run, and all failures up to as many again."""
+
+STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "llmload",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Arial", "Helvetica", "sans-serif"],
+    "font.size": 10,
+    "axes.edgecolor": "#9aa4b2",
+    "axes.labelcolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": GRID,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "text.parse_math": False,  # a class may be called what it likes
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A picture with its title and a sentence on how to read it."""
+
+    title: str
+    words: str
+    svg: str
+
+
+Draw = Callable[[Axes, Built], str | None]
+"""Draws on axes and returns the sentence under the title; None if there is nothing to draw."""
+
+
+def draw(built: Built) -> list[Plot]:
+    """All pictures for which the run has data."""
+    plots = []
+    with mpl.rc_context(STYLE):
+        for number, (title, (paint, size)) in enumerate(PLOTS.items()):
+            figure = Figure(figsize=size, layout="constrained")
+            FigureCanvasSVG(figure)
+            words = paint(figure.add_subplot(), built)
+            if words is not None:
+                plots.append(Plot(title, words, _svg(figure, f"p{number}-")))
+    return plots
+
+
+def _svg(figure: Figure, prefix: str) -> str:
+    """The figure as an <svg> element; ids carry a prefix, so that several can stand in one page."""
+    out = io.StringIO()
+    figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    svg = out.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg)
+
+
+def _all(built: Built) -> list[dict[str, Any]]:
+    """Rows of all classes, in the order of what their steps ask for."""
+    rows = [row for row in built.summary["rows"] if row["workload"] == "all" and _load(row) is not None]
+    return sorted(rows, key=lambda row: _load(row) or 0)
+
+
+def _load(row: dict[str, Any]) -> float | None:
+    wanted: float | None = row["concurrency"] if row["concurrency"] is not None else row["rate"]
+    return wanted
+
+
+def _levels(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
+    """The x axis of plots against the load: what the steps ask for, doubling with equal distance."""
+    loads = [_load(row) or 0 for row in rows]
+    if min(loads, default=0) > 0 and max(loads, default=0) > 2 * min(loads, default=1):
+        axes.set_xscale("log", base=2)
+    axes.set_xticks(sorted(set(loads)), labels=[f"{load:g}" for load in sorted(set(loads))], minor=False)
+    axes.set_xticks([], minor=True)
+    closed = all(row["concurrency"] is not None for row in rows)
+    axes.set_xlabel("requests in flight" if closed else "requests per second asked for")
+
+
+def _percentiles(key: str, unit: str, scale: float) -> Draw:
+    """p50, p95 and p99 of a figure against the load: successes as lines, all attempts as dashes where they differ."""
+
+    def paint(axes: Axes, built: Built) -> str | None:
+        rows = _all(built)
+        drawn = differ = beyond = False
+        for place, percent in enumerate(("p50", "p95", "p99")):
+            for kind, line in (("ok", "-"), ("all", "--")):
+                points = [(_load(row) or 0, look_up(row, [key, kind, percent])) for row in rows]
+                known = [(load, value * scale) for load, value in points if isinstance(value, int | float)]
+                beyond |= kind == "all" and any(value == "inf" for _, value in points)
+                ok = [(_load(row) or 0, look_up(row, [key, "ok", percent])) for row in rows]
+                if not known or (kind == "all" and points == ok):
+                    continue
+                drawn, differ = True, differ or kind == "all"
+                axes.plot(
+                    *zip(*known, strict=True),
+                    line,
+                    color=COLOURS[place],
+                    marker=MARKERS[place],
+                    markerfacecolor=COLOURS[place] if kind == "ok" else "white",
+                    label=percent if kind == "ok" else f"{percent}, all attempts",
+                )
+        if not drawn:
+            return None
+        _levels(axes, rows)
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel(unit)
+        axes.legend()
+        words = ["Lines: successes"]
+        words += ["dashed: all attempts"] if differ else []
+        words += ["a dashed line that stops goes to infinity (failures)"] if beyond else []
+        return "; ".join(words) + ". A p99 needs 100 requests."
+
+    return paint
+
+
+def _throughput(axes: Axes, built: Built) -> str | None:
+    rows = [row for row in _all(built) if row["output_tokens_per_s"] is not None]
+    if not rows:
+        return None
+    classes = [name for name in built.facts.workloads if len(built.facts.workloads) > 1]
+    for place, name in enumerate(("all", *classes)):
+        mine = [
+            row for row in built.summary["rows"] if row["workload"] == name and row["output_tokens_per_s"] is not None
+        ]
+        mine = sorted((row for row in mine if _load(row) is not None), key=lambda row: _load(row) or 0)
+        axes.plot(
+            [_load(row) or 0 for row in mine],
+            [row["output_tokens_per_s"] for row in mine],
+            "-" if name == "all" else ":",
+            color=COLOURS[place % len(COLOURS)],
+            marker=MARKERS[place % len(MARKERS)],
+            label=name,
+        )
+    _levels(axes, rows)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("output tokens per second")
+    axes.legend()
+    return "Tokens streamed inside the window, by class and in all."
+
+
+def _trade(axes: Axes, built: Built) -> str | None:
+    rows = [
+        row
+        for row in _all(built)
+        if row["output_tokens_per_s"] is not None and row["output_tokens_per_s_per_user"] is not None
+    ]
+    if not rows:
+        return None
+    across = [row["output_tokens_per_s_per_user"] for row in rows]
+    up = [row["output_tokens_per_s"] for row in rows]
+    axes.plot(across, up, "-o", color=COLOURS[0])
+    for row, x, y in zip(rows, across, up, strict=True):
+        axes.annotate(columns.step_label(row), (x, y), textcoords="offset points", xytext=(7, 5), fontsize=9)
+    axes.set_xlabel("tokens per second of one user (1 / TPOT)")
+    axes.set_ylabel("output tokens per second, all users")
+    axes.set_xlim(left=0, right=max(across) * 1.12)
+    axes.set_ylim(bottom=0, top=max(up) * 1.12)
+    return "What the machine gives in all against what each user feels; numbers: in flight. Up and right is better."
+
+
+def _latency(axes: Axes, built: Built) -> str | None:
+    rows = [row for row in _all(built) if row["output_tokens_per_s"] is not None]
+    drawn = False
+    for place, percent in enumerate(("p50", "p95")):
+        points = [(row["output_tokens_per_s"], look_up(row, ["e2e_ms", "ok", percent]), row) for row in rows]
+        known = [(x, y / 1000, row) for x, y, row in points if isinstance(y, int | float)]
+        if not known:
+            continue
+        drawn = True
+        axes.plot(
+            [x for x, _, _ in known],
+            [y for _, y, _ in known],
+            "-",
+            color=COLOURS[place],
+            marker=MARKERS[place],
+            label=f"E2E {percent}",
+        )
+        for x, y, row in known:
+            axes.annotate(columns.step_label(row), (x, y), textcoords="offset points", xytext=(4, 7), fontsize=9)
+    if not drawn:
+        return None
+    axes.set_xlabel("output tokens per second, all users")
+    axes.set_ylabel("s")
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    return "Throughput against latency (successes); numbers: in flight. Down and right is better."
+
+
+def _gaps(axes: Axes, built: Built) -> str | None:
+    facts = built.facts
+    steps = facts.numbers("step")
+    zeros = []
+    edges = np.logspace(-1, 4, 151)
+    used = np.zeros(len(edges) - 1, dtype=bool)
+    for place, step in enumerate(facts.steps):
+        gaps = facts.gaps_of(facts.ok & (steps == step.index))
+        if not len(gaps):
+            continue
+        zeros.append((step.label, float((gaps < edges[0]).mean())))
+        counts, _ = np.histogram(np.clip(gaps, edges[0], edges[-1]), edges)
+        counts[0] = 0 if zeros[-1][1] else counts[0]
+        used |= counts > 0
+        colour = COLOURS[place % len(COLOURS)]
+        axes.stairs(100 * counts / len(gaps), edges, color=colour, linewidth=1.5, label=f"{step.words}")
+    if not zeros:
+        return None
+    axes.set_xscale("log")
+    filled = np.flatnonzero(used) if used.any() else np.arange(len(used))
+    axes.set_xlim(float(edges[max(int(filled[0]) - 3, 0)]), float(edges[min(int(filled[-1]) + 4, len(edges) - 1)]))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.set_xlabel("gap, ms (logarithmic)")
+    axes.set_ylabel("% of the gaps")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    worst = max(share for _, share in zeros)
+    zero = (
+        f" Up to {worst:.1%} of a step's gaps are under 0.1 ms (read together) and not drawn." if worst > 0.0005 else ""
+    )
+    return f"Time between consecutive token-bearing events, successes, 30 bins a decade.{zero}"
+
+
+def _failures(axes: Axes, built: Built) -> str | None:
+    rows = [row for row in built.summary["rows"] if row["workload"] == "all"]
+    totals: dict[str, int] = {}
+    for row in rows:
+        for word, n in {**row["outcomes"], "lost": row["lost"], "not_sent": row["not_sent"]}.items():
+            if word != "ok" and n:
+                totals[word] = totals.get(word, 0) + n
+    if not totals or not rows:
+        return None
+    base = np.zeros(len(rows))
+    for place, word in enumerate(sorted(totals, key=lambda name: -totals[name])):
+        shares = np.array(
+            [
+                100
+                * {**row["outcomes"], "lost": row["lost"], "not_sent": row["not_sent"]}.get(word, 0)
+                / (row["planned"] or 1)
+                for row in rows
+            ]
+        )
+        axes.bar(
+            range(len(rows)),
+            shares,
+            0.62,
+            bottom=base,
+            color=COLOURS[place % len(COLOURS)],
+            hatch=("", "//", "..", "xx")[place // len(COLOURS) % 4],
+            edgecolor="white",
+            label=f"{word} ({totals[word]})",
+        )
+        base += shares
+    axes.set_xticks(range(len(rows)), [columns.step_label(row) for row in rows])
+    axes.grid(visible=False, axis="x")
+    axes.set_xlabel("requests in flight" if all(row["concurrency"] is not None for row in rows) else "step")
+    axes.set_ylabel("% of the planned requests")
+    axes.legend(loc="upper left")
+    axes.set_ylim(0, max(base.max() * 1.25, 1))
+    return "Everything that was no success, by outcome; the number of attempts in brackets."
+
+
+def _positions(axes: Axes, built: Built) -> str | None:
+    found = {step: speeds for step, speeds in positions.speeds(built.facts).items() if any(speeds)}
+    if not found:
+        return None
+    ranges = [positions.label(*bounds) for bounds in positions.RANGES]
+    labels = {step.index: step.words for step in built.facts.steps}
+    width = 0.8 / len(ranges)
+    for place, name in enumerate(ranges):
+        axes.bar(
+            [x + (place - (len(ranges) - 1) / 2) * width for x in range(len(found))],
+            [speeds[place] or 0 for speeds in found.values()],
+            width * 0.94,
+            color=COLOURS[place],
+            label=f"tokens {name}",
+        )
+    axes.set_xticks(range(len(found)), [labels[step].replace(" in flight", "") for step in found])
+    axes.grid(visible=False, axis="x")
+    axes.set_xlabel("requests in flight")
+    axes.set_ylabel("tokens per second of one request")
+    axes.legend(ncols=3, loc="upper right")
+    axes.set_ylim(0, max(speed or 0 for speeds in found.values() for speed in speeds) * 1.2)
+    return "Some engines slow down after a number of tokens; then the bars of a step differ."
+
+
+def _timeline(axes: Axes, built: Built) -> str | None:
+    facts = built.facts
+    start, end = facts.numbers("start_s"), facts.numbers("end_s")
+    known = ~np.isnan(start) & ~np.isnan(end)
+    if not known.any():
+        return None
+    origin = float(start[known].min())
+    outcome = facts.words("outcome")
+    bad = known & (outcome != "ok")
+    good = np.flatnonzero(known & ~bad)
+    shown = good[:: max(1, -(-len(good) // TIMELINE_MOST))]
+    failed = np.flatnonzero(bad)
+    failed = failed[:: max(1, -(-len(failed) // TIMELINE_MOST))]
+    lanes = _lanes(np.concatenate((shown, failed)).tolist(), start, end)
+    for step in facts.steps:
+        if step.begin is not None and step.end is not None:
+            axes.axvspan(step.begin - origin, step.end - origin, color="#eef2f7", linewidth=0)
+            axes.text(step.begin - origin, 1.01, f" {step.label}", transform=axes.get_xaxis_transform(), fontsize=9)
+    for place, name in enumerate(facts.workloads):
+        mine = [row for row in shown.tolist() if facts.records["workload"].iat[row] == name]
+        _strokes(axes, [(start[row] - origin, end[row] - origin, lanes[row]) for row in mine], COLOURS[place % 6], name)
+    _strokes(
+        axes,
+        [(start[row] - origin, end[row] - origin, lanes[row]) for row in failed.tolist()],
+        "#000000",
+        "failed",
+        "x",
+    )
+    axes.set_xlim(0, float(np.nanmax(end)) - origin)
+    axes.set_ylim(-1, max(lanes.values()) + 2)
+    axes.set_yticks([])
+    axes.set_xlabel("seconds since the first request")
+    axes.grid(visible=False)
+    axes.legend(loc="upper left", ncols=6)
+    every = f" Every {len(good) // len(shown)}th success of {len(good):,} is drawn." if len(shown) < len(good) else ""
+    return f"One stroke for each request, from sent to end; grey: windows, numbers over them: in flight.{every}"
+
+
+def _lanes(rows: Sequence[int], start: Floats, end: Floats) -> dict[int, int]:
+    """A lane for each request, so that strokes of one lane do not overlap."""
+    free: list[float] = []
+    lanes: dict[int, int] = {}
+    for row in sorted(rows, key=lambda row: start[row]):
+        lane = next((place for place, until in enumerate(free) if until <= start[row]), len(free))
+        if lane == len(free):
+            free.append(0.0)
+        free[lane] = end[row]
+        lanes[row] = lane
+    return lanes
+
+
+def _strokes(axes: Axes, strokes: list[tuple[float, float, int]], colour: str, name: str, sign: str = "") -> None:
+    if not strokes:
+        return
+    axes.add_collection(
+        LineCollection([[(a, y), (b, y)] for a, b, y in strokes], colors=colour, linewidths=1.6, label=name)
+    )
+    if sign:
+        axes.plot([b for _, b, _ in strokes], [y for _, _, y in strokes], sign, color=colour, markersize=4)
+
+
+SIZE = (6.4, 3.7)
+PLOTS: dict[str, tuple[Draw, tuple[float, float]]] = {
+    "Time to first token": (_percentiles("ttft_ms", "TTFT, ms", 1), SIZE),
+    "Time between tokens": (_percentiles("itl_ms", "ITL, ms", 1), SIZE),
+    "End-to-end latency": (_percentiles("e2e_ms", "E2E, s", 0.001), SIZE),
+    "Throughput": (_throughput, SIZE),
+    "Throughput against latency": (_latency, SIZE),
+    "Throughput against speed of one user": (_trade, SIZE),
+    "Distribution of gaps": (_gaps, SIZE),
+    "Decode speed by position in the answer": (_positions, SIZE),
+    "Failures by outcome": (_failures, SIZE),
+    "Timeline of requests": (_timeline, (13.0, 4.2)),
+}
+"""Every picture: its title, who draws it, its size in inches."""
+
+
+def titles() -> Iterator[str]:
+    """The titles of all pictures."""
+    yield from PLOTS

@@ -1,0 +1,115 @@
+"""The report in a terminal: tables with marks and formulas, WARNINGS, verdict. At most 120 columns wide."""
+
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from llmload.report import columns, failures, formulas, grid, head
+from llmload.report.building import Built
+from llmload.report.columns import MARKS, Table
+from llmload.report.grid import Head
+
+STYLES = {"OK": "bold green", "DEGRADED": "bold yellow", "INCOMPLETE": "bold red"}
+WIDTH = 120
+
+
+def show(built: Built, console: Console) -> None:
+    """Print a report."""
+    console.print(rendered(built), highlight=False, crop=False)
+
+
+def text(built: Built, width: int = WIDTH) -> str:
+    """The report as plain text."""
+    console = Console(width=width, no_color=True, color_system=None, force_terminal=False)
+    with console.capture() as capture:
+        show(built, console)
+    return capture.get()
+
+
+def rendered(built: Built) -> RenderableType:
+    """A report for rich."""
+    rows = built.summary["rows"]
+    parts: list[RenderableType] = [Text(), _pairs(head.what(built.facts)), Text()]
+    if not rows:
+        parts.append(Text("  the run has no step: nothing was measured", style="bold red"))
+    for table in columns.tables(rows):
+        if table.lines:
+            parts += [_title(table.title), *_table(table), *_marks(table)]
+            parts += [_pairs(formulas.under(table.name, built.facts), "dim"), Text()]
+    parts += _failures(built)
+    if built.warnings:
+        parts += [
+            Text(f" WARNINGS ({len(built.warnings)})", style="bold yellow"),
+            *_bullets(built.warnings, "!"),
+            Text(),
+        ]
+    for judged in built.gates:
+        word, style = ("holds", "green") if judged.holds else ("does not hold", "bold red")
+        parts.append(Text.assemble(f" gate {judged.gate.text}: ", (word, style), f" ({judged.words})"))
+    parts += [Text(f" {sentence}", style="red") for sentence in built.failures if not sentence.startswith("gate ")]
+    parts.append(Text.assemble(" verdict: ", (built.verdict.word, STYLES[built.verdict.word])))
+    parts += _bullets(built.verdict.reasons, "-")
+    parts.append(Text(f" files:   {built.folder}/report.html, report.md, table.csv, summary.json"))
+    return Group(*parts)
+
+
+def _title(words: str) -> Text:
+    return Text(f" {words}", style="bold")
+
+
+def _pairs(pairs: Sequence[tuple[str, str]], style: str = "") -> RenderableType:
+    """Names and texts in two columns."""
+    grid = RichTable.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(style=style, overflow="fold")
+    for name, words in pairs:
+        grid.add_row(Text(name), Text(words))
+    return Padding(grid, (0, 0, 0, 1))
+
+
+def _bullets(sentences: Sequence[str], sign: str) -> list[RenderableType]:
+    """Sentences with a hanging indent."""
+    grid = RichTable.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for sentence in sentences:
+        grid.add_row(sign, Text(sentence))
+    return [Padding(grid, (0, 0, 0, 2))] if sentences else []
+
+
+def _table(table: Table) -> list[RenderableType]:
+    """One table; rows of all classes are bold, those of a step in which the generator was the limit yellow."""
+    heads = [Head("in", "flight"), *([Head("", "class", left=True)] if table.classes else [])]
+    heads += [Head(column.group, column.heading) for column in table.columns]
+    cells = [
+        [line.step if line.first else "", *([line.workload] if table.classes else []), *line.cells]
+        for line in table.lines
+    ]
+    over, headings, rule, *rows = grid.lines(heads, cells, "".join(MARKS))
+    styles = ["yellow" if line.bound else "bold" if line.whole and table.classes else "" for line in table.lines]
+    shown = [(over, "dim"), (headings, "bold"), (rule, "dim"), *zip(rows, styles, strict=True)]
+    return [Text(f" {words}", style=style, no_wrap=True, overflow="ignore") for words, style in shown]
+
+
+def _failures(built: Built) -> list[RenderableType]:
+    """What failed, in words."""
+    labels = {row["step"]: columns.step_label(row) for row in built.summary["rows"]}
+    found = failures.find(built.facts)
+    if not found:
+        return []
+    pairs = [(f"{labels[item.step]:>3}  {item.n:>5}  {item.outcome}", _said(item)) for item in found]
+    return [_title("What failed (in flight, how many, outcome, what was said most often)"), _pairs(pairs), Text()]
+
+
+def _said(item: failures.Failure) -> str:
+    more = f" (and {item.texts - 1} other texts)" if item.texts > 1 else ""
+    return (item.error or "") + more
+
+
+def _marks(table: Table) -> list[RenderableType]:
+    """What the marks in a table mean."""
+    words = "   ".join(f"{sign} {MARKS[sign]}" for sign in table.marks)
+    return [Text(f" {words}", style="dim")] if words else []
