@@ -123,10 +123,10 @@ def _notes(scenario: Scenario, least: float, most: float) -> list[str]:
         )
     else:
         window += "; how many requests that makes depends on the server. Tokens shown are those of the warm-up."
+    warmup = _time(load.warmup_s)
     lines = [
         window,
-        f"In all at least {_time(least)}; at most {_time(most)}, and what the warm-up takes beyond "
-        f"{_time(load.warmup_s)} a step.",
+        f"In all at least {_time(least)}; at most {_time(most)}, and what the warm-up takes beyond {warmup} a step.",
         "Requests of the drain come on top, at least one for each in flight.",
     ]
     if load.max_requests is not None:
