@@ -142,7 +142,7 @@ class Conductor:
         """The user's stop: ends the present run, and keeps everything. Returns at once."""
         self.halted = True
         if self._greenlet is not None:
-            gevent.kill(self._greenlet, Halt, block=False)
+            self._greenlet.kill(Halt, block=False)
 
     def give_up(self) -> None:
         """This process ends now: write down as much."""
