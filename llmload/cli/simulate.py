@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from llmload.exits import Exit, Stop
 from llmload.simulate import failures, lengths, timing
-from llmload.simulate.server import Server
+from llmload.simulate.server import Server, listen
 from llmload.simulate.settings import Settings
 from llmload.simulate.truth import TruthFile
 
@@ -87,8 +87,9 @@ def main(args: argparse.Namespace) -> int:
     wanted = settings(args)
     _raise_descriptors()
     key = os.environ.get(KEY) or None
-    with TruthFile(wanted.truth) as truth:
-        server = Server(wanted, truth, key=key)
+    listener = listen(wanted.host, wanted.port)  # before the truth file, which may be another simulator's
+    with listener, TruthFile(wanted.truth) as truth:
+        server = Server(wanted, listener, truth, key=key)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: server.stop())
         print(f"listening on {server.url}", flush=True)

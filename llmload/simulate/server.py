@@ -89,12 +89,14 @@ class Stream:
 class Server:
     """A listening simulator. `serve()` runs until `stop()`, which any thread or signal handler may call."""
 
-    def __init__(self, settings: Settings, truth: TruthFile, *, key: str | None = None) -> None:
-        """Listen at once. `key`: the bearer token that requests must carry. Raises Stop if the address is not free."""
+    def __init__(
+        self, settings: Settings, listener: socket.socket, truth: TruthFile, *, key: str | None = None
+    ) -> None:
+        """`listener` is from `listen` and becomes this object's own; `key` is the bearer token that requests need."""
         self._settings = settings
         self._truth = truth
         self._key = key
-        self._listener = _listen(settings.host, settings.port)
+        self._listener = listener
         self._selector = selectors.DefaultSelector()
         self._wake_out, self._wake_in = socket.socketpair()
         self._wake_in.setblocking(False)
@@ -155,6 +157,8 @@ class Server:
                     self._flush(connection)
                 if events & selectors.EVENT_READ and connection in self._connections:
                     self._read(connection)
+            if self._due and self._due[0][0] <= time.monotonic():
+                self._send_due()  # a crowd of new requests must not hold up the streams
 
     def _send_due(self) -> None:
         """Carry out the steps that are due, a batch of them at most."""
@@ -353,6 +357,8 @@ class Server:
             extra = f"allow: {refused.param}\r\n" if status == HTTPStatus.METHOD_NOT_ALLOWED else ""
         keep_alive = request.keep_alive
         reply = wire.answer(status, body, content_type=kind, keep_alive=keep_alive, extra=extra)
+        if request.method == "HEAD":
+            reply = reply[: len(reply) - len(body)]
         self._reply(connection, reply, keep_alive=keep_alive)
 
     def _reply(self, connection: Connection, data: bytes, *, keep_alive: bool) -> None:
@@ -368,7 +374,7 @@ class Server:
         method = pages.PAGES[path][0] if path in pages.PAGES else own.get(path)
         if method is None:
             raise Refused(f"no such page: {path[:100]}", status=404, code="not_found")
-        if request.method != method:
+        if request.method not in {method, "HEAD" if method == "GET" else method}:
             raise Refused(f"{path} takes {method}, not {request.method}", status=405, param=method)
         if path == "/metrics":
             return metrics.CONTENT_TYPE, self._metrics.page(self._now())
@@ -514,8 +520,8 @@ class Server:
             sock.close()
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises Stop with what to do."""
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes a free one. Raises Stop with what to do if the address cannot be had."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from llmload.simulate.server import Server
+from llmload.simulate.server import Server, listen
 from llmload.simulate.settings import Settings
 from llmload.simulate.timing import Timing
 from llmload.simulate.truth import TruthFile
@@ -43,7 +43,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
             path = tmp_path / f"truth-{threading.active_count()}.jsonl"
             settings = Settings(timing=Timing(**{"ttft_s": 0.02, "itl_s": 0.005, **timing}), truth=path, **changes)
             truth = stack.enter_context(TruthFile(path))
-            server = Server(settings, truth, key=key)
+            server = Server(settings, listen(settings.host, settings.port), truth, key=key)
             thread = threading.Thread(target=server.serve)
             thread.start()
             stack.callback(thread.join)

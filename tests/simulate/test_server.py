@@ -13,8 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from llmload.exits import Exit, Stop
 from llmload.simulate import failures, lengths, tokens
-from llmload.simulate.server import Server
-from llmload.simulate.settings import Settings
+from llmload.simulate.server import listen
 from llmload.simulate.truth import TruthFile
 from tests.simulate.talk import Talk, chat, events, request, said, until
 
@@ -207,6 +206,16 @@ def test_closed_when_asked(serve):
         talk.send("/health", connection="close")
         talk.receive().read()
         assert talk.ended()
+
+
+def test_head(serve):
+    """HEAD gets the head alone, so that the next answer is found where it begins."""
+    with Talk(serve().address) as talk:
+        talk.sock.sendall(request("/health").replace(b"GET", b"HEAD"))
+        answer = http.client.HTTPResponse(talk.sock, method="HEAD")
+        answer.begin()
+        assert (answer.status, answer.headers["content-length"]) == (200, "15")
+        assert talk.ask("/health")[1] == {"status": "ok"}
 
 
 @pytest.mark.parametrize("data", [b"\x16\x03\x01\x02\x00\x01\x00", b"hello there\r\n\r\n"])
@@ -571,7 +580,7 @@ def test_a_port_that_is_taken():
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(Stop, match=f"port {port} on 127.0.0.1 is taken") as raised:
-            Server(Settings(port=port), TruthFile(None))
+            listen("127.0.0.1", port)
         assert raised.value.code == Exit.USAGE
 
 
@@ -579,7 +588,7 @@ def test_a_port_that_is_taken():
 def test_an_address_that_is_not_ours(host):
     """A name that does not resolve, and an address of another machine."""
     with pytest.raises(Stop, match=host.replace(".", r"\.")):
-        Server(Settings(host=host), TruthFile(None))
+        listen(host, 0)
 
 
 def test_ipv6(serve):
@@ -590,6 +599,6 @@ def test_ipv6(serve):
 
 
 def test_truth_that_cannot_be_written(tmp_path):
-    """A folder that is not there is named before anything is served; a full disk ends the server."""
+    """A folder that is not there is named before anything is served."""
     with pytest.raises(Stop, match="cannot be written: No such file"):
         TruthFile(tmp_path / "nowhere" / "truth.jsonl")
