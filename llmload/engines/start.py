@@ -43,7 +43,13 @@ class Engine:
 ENGINES: dict[str, Engine] = {
     "simulate": Engine(
         "an endpoint with known timing (llmload simulate)",
-        ("-m", "llmload", "simulate"),
+        (
+            *("-m", "llmload", "simulate", "--model", "simulated"),
+            # a mid-sized model on one GPU, as a user sees it: 24 slots, so that 32 in flight have to queue, a prefill
+            # that shows in the first token of long prompts, and one request in a hundred turned away
+            *("--ttft-ms", "50", "--itl-ms", "9", "--distribution", "lognormal", "--spread", "0.12"),
+            *("--prefill-tokens-per-s", "9000", "--slowdown", "0.012", "--slots", "24", "--failures", "429=0.01"),
+        ),
         "demo",
     ),
     "llama": Engine(

@@ -1,0 +1,88 @@
+"""The Locust command that a `llmload run` stands for, as words. Pure: starts nothing and imports no Locust."""
+
+import importlib.util
+import shlex
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from llmload.exits import Stop
+from llmload.load import options
+
+
+def locustfile() -> Path:
+    """The packaged locustfile, found without loading anything of Locust."""
+    package = importlib.util.find_spec("llmload")
+    assert package is not None  # noqa: S101  (this very file is in it)
+    assert package.origin is not None  # noqa: S101
+    return Path(package.origin).parent / "drive" / "locustfile.py"
+
+
+def check(args: Namespace) -> None:
+    """Raises Stop(USAGE) for options of `llmload run` that do not go together."""
+    if args.processes < 1:
+        raise Stop(
+            f"--processes: expected 1 or more, got {args.processes}; the process that keeps the books sends nothing"
+        )
+    if args.master and args.worker:
+        raise Stop("--master and --worker exclude each other: one machine is the master, the others are workers")
+    if args.expect_workers is not None and not args.master:
+        raise Stop("--expect-workers belongs to --master; on one machine --processes says how many workers there are")
+    if args.worker and not args.master_host:
+        raise Stop("--worker needs --master-host: the machine on which llmload run --master was started")
+
+
+def roles(args: Namespace) -> list[str]:
+    """The words that say which processes there are: forked workers, a master for other machines, or a worker."""
+    line: list[str] = []
+    if args.worker:
+        line += ["--worker", "--master-host", args.master_host]
+        line += ["--processes", str(args.processes)] if args.processes > 1 else []
+        return line + (["--master-port", str(args.master_port)] if args.master_port else [])
+    if args.master:
+        line += ["--master", "--expect-workers", str(args.expect_workers or 1)]
+        return line + (["--master-bind-port", str(args.master_port)] if args.master_port else [])
+    return ["--processes", str(args.processes)]
+
+
+def words(args: Namespace, host: str) -> list[str]:
+    """The arguments of `locust` for the same run; what has a default stands at it."""
+    line = ["-f", str(locustfile()), *([] if args.web or args.worker else ["--headless"]), *roles(args)]
+    if args.worker:
+        return line
+    line += ["--scenario", args.scenario, "--host", host, *options.words(args)]
+    return line
+
+
+def shown(args: Namespace, host: str) -> str:
+    """The command for people: quoted, works when pasted into a shell here."""
+    return shlex.join([str(nearest(Path(sys.executable))), "-m", "locust", *map(shorter, words(args, host))])
+
+
+def shorter(word: str) -> str:
+    """A path of this package relative to the present folder, if it lies below it."""
+    return str(nearest(Path(word))) if word == str(locustfile()) else word
+
+
+def nearest(path: Path) -> Path:
+    """The path relative to the present folder if it lies below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def started(args: Namespace, host: str, folder: Path | None, port: int | None) -> list[str]:
+    """The command that is started: as shown, with a run folder and a port of its own, and with nothing on the screen.
+
+    Locust's tables and log lines go to its standard error, which becomes locust.log.
+    """
+    line = [sys.executable, "-m", "locust", *words(args, host)]
+    if args.worker:
+        return line
+    line += ["--only-summary"]
+    if folder is not None:
+        line += ["--run-folder", str(folder)]
+    if port is not None:
+        line += ["--master-bind-host", "127.0.0.1", "--master-bind-port", str(port), "--master-port", str(port)]
+    if args.web:
+        line += ["--web-host", "127.0.0.1", "--autostart", "--autoquit", "0"]
+    return line

@@ -1,0 +1,199 @@
+"""`llmload run`: puts a scenario's load on an endpoint, shows it, reports it.
+
+The load itself is Locust's work, in processes of its own (`llmload.drive`); this command prints the Locust command
+it stands for, starts it, follows the run folder's files, passes on Ctrl-C, and reports at the end. It imports
+neither Locust nor gevent.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import orjson
+from rich.console import Console
+
+from llmload.cli import attend, launch
+from llmload.engines.start import free_port
+from llmload.exits import Exit, Stop
+from llmload.load import options, reading
+from llmload.load.scenario import Scenario
+from llmload.record import runfolder
+from llmload.send import target
+
+HOST = "LLMLOAD_HOST"
+"""Environment variable that stands in for --host."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options: those of `llmload.load.options`, and those that only this command has."""
+    parser.add_argument(
+        "scenario", nargs="?", default="mixed", help="scenario file, or the name of a shipped one (mixed)"
+    )
+    parser.add_argument("-H", "--host", metavar="URL", help=f"the endpoint, with or without /v1; else ${HOST}")
+    for flags, keywords in options.OPTIONS:
+        parser.add_argument(*flags, **keywords)
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the plan (time, requests, tokens, cost); send nothing"
+    )
+    parser.add_argument(
+        "--gate", action="append", metavar="CONDITION", help="as ttft_ms.p50<=500 or success_share>=0.99@32"
+    )
+    parser.add_argument("--max-fail-ratio", type=float, metavar="X", help="exit code 1 if more than this share failed")
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="processes that send (1)")
+    parser.add_argument("--web", action="store_true", help="serve Locust's web page while it runs")
+    machines = parser.add_argument_group("several machines")
+    machines.add_argument("--master", action="store_true", help="wait for workers on other machines")
+    machines.add_argument("--expect-workers", type=int, metavar="N", help="how many")
+    machines.add_argument(
+        "--worker", action="store_true", help="be such a worker; the key comes from its own environment"
+    )
+    machines.add_argument("--master-host", metavar="HOST", help="where the master is")
+    machines.add_argument("--master-port", type=int, metavar="PORT", help="the master's port (5557)")
+
+
+def main(args: Namespace) -> int:
+    """Check everything that can be checked without the endpoint, then run."""
+    launch.check(args)
+    if args.worker:
+        return work(args)
+    host = args.host or os.environ.get(HOST)
+    if not host:
+        raise Stop(f"no endpoint: name it with --host URL, or set {HOST}")
+    check_verdict_options(args)
+    scenario = reading.load(args.scenario, options.overrides(args))
+    target.resolve(host)
+    if args.dry_run:
+        return plan(scenario)
+    return perform(args, scenario, host, ["llmload", *sys.argv[1:]])
+
+
+def check_verdict_options(args: Namespace) -> None:
+    """Gates and the fail ratio are read before anything is sent. Raises Stop(USAGE)."""
+    from llmload.report import gates
+
+    for text in args.gate or ():
+        gates.parse(text)
+    if args.max_fail_ratio is not None and not 0 <= args.max_fail_ratio <= 1:
+        raise Stop(f"--max-fail-ratio: expected a share from 0 to 1, got {args.max_fail_ratio:g}")
+
+
+def plan(scenario: Scenario) -> int:
+    """Print what the run would take."""
+    from llmload.load import forecast
+
+    print(forecast.of(scenario))
+    return Exit.OK
+
+
+def folder_for(args: Namespace, scenario: Scenario) -> Path:
+    """The run folder, made. Raises Stop(USAGE) if it cannot be made, or is there and not empty."""
+    if not args.run_folder:
+        return runfolder.create(Path(args.out), scenario.name)
+    folder = Path(args.run_folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise Stop(f"{folder}: is not empty; name a new folder with --run-folder")
+    except OSError as error:
+        raise runfolder.cannot_write(folder, error) from error
+    return folder
+
+
+def environment(command: list[str]) -> dict[str, str]:
+    """The environment of the Locust process: ours, who started it, and what the user typed."""
+    return {
+        **os.environ,
+        options.PARENT_PID: str(os.getpid()),
+        options.COMMAND: orjson.dumps(command).decode(),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def work(args: Namespace) -> int:
+    """Be a worker of a master on another machine: nothing to show and nothing to report here."""
+    command = launch.started(args, "", None, None)
+    print(shlex.join(command), flush=True)
+    os.execve(command[0], command, environment(["llmload", *sys.argv[1:]]))  # noqa: S606  (no shell is wanted)
+
+
+def perform(args: Namespace, scenario: Scenario, host: str, typed: list[str]) -> int:
+    """Run in a folder of its own, from the first line on the screen to the exit code. `typed` goes into run.json."""
+    console = Console()
+    base_url = target.resolve(host).base_url
+    folder = folder_for(args, scenario)
+    console.print(f"{scenario.name}: {base_url}", style="bold", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"$ {launch.shown(args, host)}\n", style="dim", highlight=False, markup=False, soft_wrap=True)
+    sys.stdout.flush()
+    port = None if args.master else free_port()
+    command = launch.started(args, host, folder, port)
+    log = folder / attend.LOG
+    display = attend.Display(console, folder, scenario)
+    with attend.Interrupts().counted() as interrupts:
+        child = attend.start(command, log, environment(typed))
+        try:
+            code = attend.until_end(child, interrupts, display.say, display.look)
+        finally:
+            display.close()
+            attend.kill(child)  # whatever it forked and left behind
+    return settle(args, console, folder, code, interrupted=interrupts.count > 0)
+
+
+def settle(args: Namespace, console: Console, folder: Path, code: int, *, interrupted: bool) -> int:
+    """Report what there is, say what went wrong, and give the exit code."""
+    log = folder / attend.LOG
+    if not (folder / runfolder.RUN).exists():
+        return not_begun(folder, code, interrupted=interrupted)
+    ended = runfolder.read_run(folder).get("ended_at") is not None
+    if not ended and not interrupted:
+        console.print(died(log, code), style="red", highlight=False, markup=False)
+    return max(Exit(report(args, console, folder)), Exit(code) if code in set(Exit) and ended else Exit.OK)
+
+
+def not_begun(folder: Path, code: int, *, interrupted: bool) -> int:
+    """Nothing was sent by the clock: say why, and leave no folder behind that holds nothing."""
+    log = folder / attend.LOG
+    if interrupted:
+        print("llmload run: stopped before the load began; nothing was recorded", file=sys.stderr)
+        code = Exit.INCOMPLETE
+    elif sentence := stopped(log):
+        print(f"llmload run: {sentence}", file=sys.stderr)
+    else:
+        print(f"llmload run: {died(log, code)}", file=sys.stderr)
+        return Exit.INCOMPLETE
+    log.unlink(missing_ok=True)
+    try:
+        folder.rmdir()
+    except OSError:
+        print(f"the run folder {folder} stays, it is not empty", file=sys.stderr)
+    return code if code in set(Exit) and code else Exit.INCOMPLETE
+
+
+def stopped(log: Path) -> str:
+    """The sentence with which Locust's side stopped, if it did: the last lines that begin with `llmload: `."""
+    lines = log.read_text(errors="replace").splitlines()
+    found = [number for number, line in enumerate(lines) if line.startswith("llmload: ")]
+    return "\n".join(lines[found[-1] :]).removeprefix("llmload: ") if found else ""
+
+
+def died(log: Path, code: int) -> str:
+    """The sentence for a Locust process that ended by itself, with the end of its log."""
+    how = f"was killed by signal {-code}" if code < 0 else f"ended by itself with exit code {code}"
+    lines = log.read_text(errors="replace").strip().splitlines()[-8:]
+    return "\n  ".join([f"the Locust process {how} in mid-run; the end of {log}:", *(lines or ["(nothing)"])])
+
+
+def report(args: Namespace, console: Console, folder: Path) -> int:
+    """Compute the figures, write tables and pages unless told not to, print the table; gives the exit code."""
+    from llmload import report as reporter
+    from llmload.report import building, terminal
+
+    conditions = args.gate or ()
+    if args.no_report:
+        built = building.compute(folder, conditions, args.max_fail_ratio)
+    else:
+        built = reporter.build(folder, gates=conditions, max_fail_ratio=args.max_fail_ratio)
+    terminal.show(built, console)
+    return built.exit_code
