@@ -33,6 +33,8 @@ from llmload.simulate.truth import Line, TruthFile
 READ_BYTES = 256 * 1024
 BATCH = 128
 """So many due steps are sent before sockets are looked at again."""
+MAX_READS = 16
+"""So often is one connection read before the others have their turn."""
 MAX_PENDING = 64
 """Requests that a connection may have waiting behind the one that is answered."""
 NO_LINGER = struct.pack("ii", 1, 0)
@@ -424,16 +426,27 @@ class Server:
             self._selector.register(sock, selectors.EVENT_READ, connection)
 
     def _read(self, connection: Connection) -> None:
-        """Read what a client sent; the end of its side means that it left."""
-        try:
-            data = connection.sock.recv(READ_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self._drop(connection)
-            return
+        """Read what a client sent; the end of its side means that it left.
+
+        Reads on until there is no more, so that a client that asked and left is known to have left before what it
+        asked next, on another connection, is looked at: else it would be counted as two in flight.
+        """
+        for _ in range(MAX_READS):
+            try:
+                data = connection.sock.recv(READ_BYTES)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if data:
+                self._got(connection, data)
+            else:
+                self._drop(connection)
+            if connection not in self._connections:
+                return
+
+    def _got(self, connection: Connection, data: bytes) -> None:
+        """Bytes of a client: take up the requests that they complete."""
         try:
             connection.pending.extend(connection.reader.feed(data))
         except wire.BadRequest as bad:

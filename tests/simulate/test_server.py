@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import random
 import socket
 import statistics
 import threading
@@ -548,6 +549,38 @@ def test_mixed_failures_are_drawn_by_number(serve):
     assert [line["outcome"] for line in lines] == [wanted.pick(11, n, stream=True) or "ok" for n in range(60)]
     assert [line["expected"] for line in lines] == seen
     assert len(set(seen)) == 5
+
+
+def test_every_request_has_one_line(serve):
+    """A crowd on few slots, with every kind of failure and clients that leave at any moment: the books balance."""
+    kinds = ",".join(f"{kind}=0.06" for kind in [*failures.KINDS, "429"])
+    served = serve(failures=failures.parse(kinds), slots=4, ttft_s=0.002, itl_s=0.001)
+    users, each = 12, 25
+
+    def user(number):
+        chance = random.Random(number)
+        for _ in range(each):
+            with contextlib.suppress(OSError, http.client.HTTPException), Talk(served.address) as talk:
+                talk.sock.settimeout(0.05)
+                talk.send(CHAT, chat(chance.choice([1, 5, 20]), stream=chance.random() < 0.8))
+                if chance.random() < 0.8:
+                    talk.receive().read()
+
+    threads = [threading.Thread(target=user, args=(number,)) for number in range(users)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    until(lambda: state(served)["in_flight"] == 0)
+    counts = state(served)
+    lines = served.truth(counts["requests"])
+    assert [line["request"] for line in lines] == list(range(users * each))
+    assert (counts["running"], counts["waiting"], counts["peak_in_flight"] <= users) == (0, 0, True)
+    assert sum(counts["by_outcome"].values()) == users * each
+    for line in lines:
+        assert len(line["event_at"]) <= 20
+        assert (line["outcome"] == "client_left") <= line["client_left"]
+        assert line["end_at"] >= line["received_at"]
 
 
 def test_retry_after(serve):
