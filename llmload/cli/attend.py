@@ -129,6 +129,7 @@ class Display:
                 self.console.print(show.line(view, self.window_s), highlight=False, markup=False, soft_wrap=True)
             return
         if self.live is None:
+            self.console.print()
             self.live = Live(console=self.console, auto_refresh=False, transient=True)
             self.live.start()
         self.live.update(show.picture(view, self.window_s), refresh=True)

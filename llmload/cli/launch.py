@@ -2,6 +2,7 @@
 
 import importlib.util
 import shlex
+import shutil
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -56,7 +57,10 @@ def words(args: Namespace, host: str) -> list[str]:
 
 def shown(args: Namespace, host: str) -> str:
     """The command for people: quoted, works when pasted into a shell here."""
-    return shlex.join([str(nearest(Path(sys.executable))), "-m", "locust", *map(shorter, words(args, host))])
+    own = Path(sys.executable).with_name("locust")
+    found = shutil.which("locust")
+    program = ["locust"] if found and Path(found) == own else [str(nearest(Path(sys.executable))), "-m", "locust"]
+    return shlex.join([*program, *map(shorter, words(args, host))])
 
 
 def shorter(word: str) -> str:

@@ -27,6 +27,10 @@ HOST = "LLMLOAD_HOST"
 """Environment variable that stands in for --host."""
 
 
+WIDTH = 120
+"""Columns of tables where there is no terminal to ask."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options: those of `llmload.load.options`, and those that only this command has."""
     parser.add_argument(
@@ -122,10 +126,13 @@ def work(args: Namespace) -> int:
 def perform(args: Namespace, scenario: Scenario, host: str, typed: list[str]) -> int:
     """Run in a folder of its own, from the first line on the screen to the exit code. `typed` goes into run.json."""
     console = Console()
+    if not console.is_terminal:
+        console.width = WIDTH
     base_url = target.resolve(host).base_url
     folder = folder_for(args, scenario)
     console.print(f"{scenario.name}: {base_url}", style="bold", highlight=False, markup=False, soft_wrap=True)
-    console.print(f"$ {launch.shown(args, host)}\n", style="dim", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"$ {launch.shown(args, host)}", style="dim", highlight=False, markup=False, soft_wrap=True)
+    console.print("starting it, and looking at the endpoint …\n", style="dim")
     sys.stdout.flush()
     port = None if args.master else free_port()
     command = launch.started(args, host, folder, port)

@@ -74,7 +74,8 @@ def screen(found: Findings) -> list[str]:
         rows.append(("prompt length", counted(found)))
     if found.longest is not None:
         rows.append(("longest", f"class {found.longest_class}: {found.longest:,} tokens with its answer, taken"))
-    lines = [f"  {name:<14} {text}" for name, text in rows]
+    lines = [f"Looked at the endpoint in {found.requests} requests, before the clock and in no record:"]
+    lines += [f"  {name:<14} {text}" for name, text in rows]
     return lines + [f"  {'note':<14} {text}" for text in found.notes]
 
 

@@ -58,8 +58,12 @@ class Step:
     """`to come`, `warm-up`, `window`, `drain`, `done`."""
     phase_s: float | None = None
     """Seconds that the phase has lasted."""
+    warmup_s: float | None = None
+    """Seconds that ramp and warm-up took, once they are over."""
     window_s: float | None = None
     """Seconds of the window so far."""
+    drain_s: float | None = None
+    """Seconds that the drain took, once it is over."""
     ended_by: str | None = None
     warmup: int = 0
     ok: int = 0
@@ -182,7 +186,10 @@ class Follower:
         step.ended_by = row.get("ended_by")
         step.phase_s = None if since is None or step.phase == "done" else max(0.0, now - since)
         if opened is not None:
+            step.warmup_s = max(0.0, opened - row["started_at"])
             step.window_s = max(0.0, (closed or ended or now) - opened)
+        if closed is not None and ended is not None:
+            step.drain_s = max(0.0, ended - closed)
         step.tokens_per_s = self.pace(step, opened, closed or ended, now)
 
     def pace(self, step: Step, opened: float | None, closed: float | None, now: float) -> float | None:
@@ -201,35 +208,44 @@ class Follower:
 
 
 def remaining(scenario: Scenario, steps: list[Step], current: int) -> float | None:
-    """Seconds that are left, or None before anything is measured.
+    """Seconds that are left, or None before anything is measured that it hangs on.
 
     A window lasts `window_s`, and until `window_requests` of each class were sent, `window_cap_s` at the most. The
-    rarest class paces the wait; its rate at a later step is taken as that of now times the ratio of requests in
-    flight, which is too hopeful for a server that is full.
+    rarest class paces the wait; its rate at a later step is taken as the latest known times the ratio of requests in
+    flight, which is too hopeful for a server that is full. Warm-up and drain are taken to last as they did last.
     """
     load, step = scenario.load, steps[current]
+    latest = [item for item in reversed(steps[: current + 1]) if item.window_s]
+    warmup = next((item.warmup_s for item in latest if item.warmup_s is not None), load.warmup_s)
+    drain = next((item.drain_s for item in latest if item.drain_s is not None), whole_s(latest))
+    pace = next((done(item) / (item.window_s or 1.0) / item.concurrency for item in latest if done(item)), None)
+    if load.window_requests and pace is None:
+        return None
     weights = {item.name: item.weight for item in scenario.classes}
     rarest = min(weights.values()) / sum(weights.values())
-    done = step.ok + step.failed
-    e2e_s = step.e2e_ms_sum / done / 1000 if done else None
+
+    def window(concurrency: int) -> float:
+        needed = load.window_requests / (rarest * pace * concurrency) if pace else 0.0
+        return min(max(load.window_s, needed), load.window_cap_s)
+
+    gone = step.phase_s or 0.0
     if step.phase == "drain":
-        left = min(e2e_s or 0.0, load.drain_limit_s)
+        total = max(0.0, drain - gone)
     elif step.phase == "window":
-        left = window_left(load.window_requests, step, load.window_s, load.window_cap_s, tuple(weights))
+        total = window_left(load.window_requests, step, load.window_s, load.window_cap_s, tuple(weights)) + drain
     else:
-        left = max(load.warmup_s - (step.phase_s or 0.0), 0.0) + load.window_s
-    total = left + (0.0 if step.phase == "drain" else e2e_s or 0.0)
-    pace = done / step.window_s / step.concurrency if done and step.window_s else None
-    earlier = next((s for s in reversed(steps[:current]) if s.ok + s.failed and s.window_s), None)
-    if pace is None and earlier is not None and earlier.window_s:
-        pace = (earlier.ok + earlier.failed) / earlier.window_s / earlier.concurrency
-    if pace is None and load.window_requests:
-        return None
-    for later in steps[current + 1 :]:
-        needed = load.window_requests / (rarest * pace * later.concurrency) if pace and load.window_requests else 0.0
-        warmup = max(load.warmup_s, load.warmup_requests * (e2e_s or 0.0))
-        total += warmup + min(max(load.window_s, needed), load.window_cap_s) + (e2e_s or 0.0)
-    return total
+        total = max(0.0, warmup - gone) + window(step.concurrency) + drain
+    return total + sum(warmup + window(later.concurrency) + drain for later in steps[current + 1 :])
+
+
+def done(step: Step) -> int:
+    """Measured requests that ended."""
+    return step.ok + step.failed
+
+
+def whole_s(latest: list[Step]) -> float:
+    """Mean time of a measured request of the latest step that has any, in seconds."""
+    return next((item.e2e_ms_sum / done(item) / 1000 for item in latest if done(item)), 0.0)
 
 
 def window_left(wanted: int, step: Step, window_s: float, cap_s: float, classes: tuple[str, ...]) -> float:

@@ -112,11 +112,14 @@ def test_a_window_lasts_until_the_rarest_class_has_its_requests() -> None:
 
 def test_time_left_of_all_steps() -> None:
     """Worked by hand: 8 requests of 1 s in 8 s at one in flight, then four in flight."""
-    steps = [Step(0, 1, phase="window", window_s=8.0, ok=8, e2e_ms_sum=8000.0), Step(1, 4)]
+    steps = [Step(0, 1, phase="window", warmup_s=3.0, window_s=8.0, ok=8, e2e_ms_sum=8000.0), Step(1, 4)]
     steps[0].by_class.update(short=6, long=2)
-    # now: 3 of 5 long ones are missing at 1 in 4 s: 12 s, and 1 s of drain. Then 2 s of warm-up, 10 s of window
-    # (5 long ones need 5/(1/4 · 1 · 4) = 5 s only) and 1 s of drain.
-    assert remaining(SCENARIO, steps, 0) == 12 + 1 + 2 + 10 + 1
+    # now: 3 of 5 long ones are missing at 1 in 4 s: 12 s, and 1 s of drain. Then 3 s of warm-up as before, 10 s of
+    # window (5 long ones need 5/(1/4 · 1 · 4) = 5 s only) and 1 s of drain.
+    assert remaining(SCENARIO, steps, 0) == 12 + 1 + 3 + 10 + 1
+    steps[0].phase, steps[0].drain_s = "done", 2.5
+    steps[1] = Step(1, 4, phase="warm-up", phase_s=1.0)
+    assert remaining(SCENARIO, steps, 1) == 2 + 10 + 2.5
     assert remaining(SCENARIO, [Step(0, 1, phase="warm-up", phase_s=1.0), Step(1, 4)], 0) is None
 
 
