@@ -153,7 +153,7 @@ def fit(scenario: Scenario, count: Counter, overhead: int) -> dict[str, int]:
 
 def _jobs(scenario: Scenario, cls: WorkloadClass, overhead: int) -> list[_Job]:
     kind = cls.source.removeprefix("builtin:")
-    lead = lead_of(scenario, head(scenario.seed, scenario.round, "preflight", 0, 0))
+    lead = typical_lead(scenario)
     jobs = [
         _Job(prompt_id(cls, number), kind, number, target, lead, overhead, guess(target, lead, overhead))
         for number, target in enumerate(targets(scenario, cls))
@@ -178,6 +178,11 @@ def _first_guess(jobs: list[_Job], count: Counter) -> None:
 def lead_of(scenario: Scenario, words: str) -> str:
     """The head as it stands before a prompt; nothing where the scenario wants none."""
     return f"{words}\n" if scenario.cache_busting else ""
+
+
+def typical_lead(scenario: Scenario) -> str:
+    """A head to fit prompts behind: of the same length as all, and the same in each round, so that prompts stay."""
+    return lead_of(scenario, head(scenario.seed, 0, "preflight", 0, 0))
 
 
 def guess(target: int, lead: str, overhead: int) -> int:

@@ -118,9 +118,10 @@ class _Source:
 
     def longest(self, index: int) -> Call:
         """The longest prompt with the longest answer."""
+        usual = max(self.answers("preflight", 0, 0))
         prompts = (self.prompt(number) for number in range(self.size))
-        prompt = max(prompts, key=lambda one: _tokens(one.requested, _text(one.messages)) + (one.max_tokens or 0))
-        answer = prompt.max_tokens or max(self.answers("preflight", 0, 0))
+        prompt = max(prompts, key=lambda one: _tokens(one.requested, _text(one.messages)) + (one.max_tokens or usual))
+        answer = prompt.max_tokens or usual
         words = head(self.scenario.seed, self.scenario.round, "preflight", 0, index)
         return self._made(prompt, answer, words, self.cls.shared_prefix_share > 0)
 
@@ -162,7 +163,7 @@ class _Source:
         return render(lengths.PREFIX_KIND, 0, characters)
 
     def _characters(self, id_: str, target: int) -> int:
-        lead = lengths.lead_of(self.scenario, head(self.scenario.seed, self.scenario.round, "preflight", 0, 0))
+        lead = lengths.typical_lead(self.scenario)
         return self.fit.get(id_, lengths.guess(target, lead, 0))
 
     def _make_order(self, phase: Phase, step: int, cycle: int) -> list[int]:

@@ -68,7 +68,7 @@ class Lengths:
     @property
     def notation(self) -> str:
         """As a scenario file writes it: `217`, `N(217,40)`, `U(100,300)`."""
-        first, second = (f"{value:.0f}" if value.is_integer() else repr(value) for value in (self.a, self.b))
+        first, second = (f"{value:.0f}" if value == int(value) else repr(value) for value in (self.a, self.b))
         return first if self.kind == "fixed" else f"{'N' if self.kind == 'normal' else 'U'}({first},{second})"
 
 

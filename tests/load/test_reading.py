@@ -1,0 +1,449 @@
+"""Scenario files: what is read, what is refused and in which words."""
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmload.exits import Exit, Stop
+from llmload.load import reading
+from llmload.load.scenario import SLO, Lengths, Limits, Load, Scenario, WorkloadClass
+
+SHIPPED = ["baseline", "demo", "llama", "long-context", "long-output", "mixed", "short-only", "smoke"]
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    """Write a scenario file and return its path as text."""
+
+    def write(text: str) -> str:
+        path = tmp_path / "mine.toml"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def refused(path: str, overrides=()) -> str:
+    """The sentence of a scenario that is refused, without the file's name."""
+    with pytest.raises(Stop) as caught:
+        reading.load(path, overrides)
+    assert caught.value.code == Exit.USAGE
+    assert caught.value.message.startswith(f"{path}: ")
+    return caught.value.message.removeprefix(f"{path}: ")
+
+
+def test_shipped_scenarios_are_all_there() -> None:
+    """What the documentation names can be run by its bare name."""
+    assert list(reading.shipped()) == SHIPPED
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_scenarios_are_read_and_round_trip(name: str) -> None:
+    """Each is valid, says what it is for, and survives run.json."""
+    scenario = reading.load(name)
+    assert scenario.name == name
+    assert scenario.description
+    assert reading.from_resolved(json.loads(json.dumps(reading.resolved(scenario)))) == scenario
+
+
+def test_mixed_is_what_it_is_said_to_be() -> None:
+    """The three classes and five steps of the documentation."""
+    scenario = reading.load("mixed")
+    assert scenario.load.steps == (1, 4, 8, 16, 32)
+    assert (scenario.load.window_s, scenario.load.window_requests, scenario.temperature) == (60.0, 100, 0.0)
+    assert [(cls.name, cls.input_tokens.a, cls.max_tokens.a, cls.prompts) for cls in scenario.classes] == [
+        ("short", 217.0, 89.0, 100),
+        ("medium", 482.0, 156.0, 100),
+        ("long", 3210.0, 412.0, 100),
+    ]
+
+
+def test_baseline_is_what_it_is_said_to_be() -> None:
+    """One short and one long prompt, one in flight, 512 tokens, 3 warm-ups, 20 requests of each."""
+    scenario = reading.load("baseline")
+    assert scenario.load.steps == (1,)
+    assert (scenario.load.warmup_requests, scenario.load.window_requests, scenario.temperature) == (3, 20, 0.0)
+    assert [(cls.name, cls.prompts, cls.max_tokens.a) for cls in scenario.classes] == [
+        ("short", 1, 512.0),
+        ("long", 1, 512.0),
+    ]
+
+
+def test_demo_has_the_classes_of_mixed() -> None:
+    """What the demonstration shows is the shipped mix."""
+    assert reading.load("demo").classes == reading.load("mixed").classes
+    assert reading.load("demo").load.steps == reading.load("mixed").load.steps
+
+
+def test_defaults(write) -> None:
+    """A class with the name of a built-in kind needs nothing else."""
+    scenario = reading.load(write('[[class]]\nname = "short"'))
+    assert scenario == Scenario(
+        name="mine",
+        classes=(WorkloadClass("short", source="builtin:short", input_tokens=Lengths("normal", 217, 40)),),
+        file=scenario.file,
+    )
+
+
+def test_everything_can_be_set(write, tmp_path: Path) -> None:
+    """Every key of every table is read to its field."""
+    (tmp_path / "tok.json").write_text("{}")
+    (tmp_path / "data.jsonl").write_text('{"prompt": "hi"}\n')
+    scenario = reading.load(
+        write("""
+            name = "all-of-it"
+            description = "d"
+            seed = 7
+            round = 2
+            model = "m"
+            api = "completions"
+            stream = false
+            connections = "fresh"
+            cache_busting = false
+            temperature = "none"
+            key_env = "MY_KEY"
+            max_tokens_field = "max_completion_tokens"
+            stream_usage = "off"
+            token_counting = "tokenizer"
+            tokenizer = "tok.json"
+            stall_ms = "0.5s"
+            slow_s = 30
+            ready_timeout_s = "10m"
+            extra_body = { top_p = 0.9 }
+            headers = { X-A = "b" }
+            labels = { engine = "v2", try = 3 }
+            [load]
+            kind = "steps"
+            steps = [2, 3]
+            warmup_requests = 4
+            warmup_s = 1
+            window_s = 2
+            window_requests = 3
+            window_cap_s = 4
+            drain_limit_s = 5
+            settle_s = 6
+            max_failures_in_a_row = 7
+            max_requests = 8
+            max_tokens_total = 9
+            [limits]
+            connect_s = 1
+            ttft_s = 2
+            stall_s = "3s"
+            total_s = "4m"
+            [slo]
+            ttft_ms = "1s"
+            tpot_ms = 50
+            e2e_ms = 2000
+            itl_max_ms = 300
+            [cost]
+            per_million_input = 0.15
+            per_million_output = 0.6
+            [[class]]
+            name = "own"
+            weight = 0.5
+            source = "file"
+            path = "data.jsonl"
+            max_tokens = "U(10,20)"
+            ignore_eos = true
+            min_tokens = 5
+            temperature = 0.7
+            extra_body = { priority = 1 }
+            headers = { X-P = "high" }
+            [class.slo]
+            ttft_ms = 300
+            [[class]]
+            name = "shared"
+            source = "builtin:long"
+            prompts = 10
+            input_tokens = 900
+            shared_prefix_tokens = 500
+            shared_prefix_share = 0.25
+        """)
+    )
+    assert scenario == Scenario(
+        name="all-of-it",
+        description="d",
+        seed=7,
+        round=2,
+        model="m",
+        api="completions",
+        stream=False,
+        connections="fresh",
+        cache_busting=False,
+        temperature=None,
+        key_env="MY_KEY",
+        max_tokens_field="max_completion_tokens",
+        stream_usage="off",
+        token_counting="tokenizer",
+        tokenizer=str(tmp_path / "tok.json"),
+        stall_ms=500.0,
+        slow_s=30.0,
+        ready_timeout_s=600.0,
+        extra_body={"top_p": 0.9},
+        headers={"X-A": "b"},
+        labels={"engine": "v2", "try": "3"},
+        load=Load("steps", (2, 3), 4, 1.0, 2.0, 3, 4.0, 5.0, 6.0, 7, 8, 9),
+        limits=Limits(1.0, 2.0, 3.0, 240.0),
+        slo=SLO(1000.0, 50.0, 2000.0, 300.0),
+        price_per_million_input=0.15,
+        price_per_million_output=0.6,
+        classes=(
+            WorkloadClass(
+                "own", 0.5, "file", str(tmp_path / "data.jsonl"), scenario.classes[0].digest,
+                max_tokens=Lengths("uniform", 10, 20), ignore_eos=True, min_tokens=5, temperature=0.7,
+                extra_body={"priority": 1}, headers={"X-P": "high"}, slo=SLO(ttft_ms=300.0),
+            ),
+            WorkloadClass(
+                "shared", source="builtin:long", prompts=10, input_tokens=Lengths("fixed", 900, 0),
+                shared_prefix_tokens=500, shared_prefix_share=0.25,
+            ),
+        ),
+        file=scenario.file,
+    )  # fmt: skip
+
+
+def test_every_field_has_a_key() -> None:
+    """A field that no file can set would be dead, and a key without a field would be lost."""
+
+    def fields(record: type) -> set[str]:
+        return {item.name for item in dataclasses.fields(record)}
+
+    assert set(reading.LOAD) == fields(Load)
+    assert set(reading.LIMITS) == fields(Limits)
+    assert set(reading.SLOS) == fields(SLO)
+    assert set(reading.CLASS) == fields(WorkloadClass) - {"digest"}
+    prices = {"price_per_million_input", "price_per_million_output"}
+    assert set(reading.TOP) - {"cost", "class"} == fields(Scenario) - {"classes", "file"} - prices
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "[load]\nstepz = [1]",
+            ("[load] stepz: unknown key; expected one of: kind, steps, warmup_requests, warmup_s, window_s, "
+            "window_requests, window_cap_s, drain_limit_s, settle_s, max_failures_in_a_row, max_requests, "
+            "max_tokens_total; did you mean steps?"),
+        ),
+        ("[load]\nsteps = [1, 0]", "[load] steps: expected whole numbers of at least 1, got 0"),
+        ("[load]\nsteps = []", "[load] steps: expected at least one whole number, got []"),
+        ("[load]\nsteps = [true]", "[load] steps: expected whole numbers of at least 1, got true"),
+        ("[load]\nseed = 2", "[load] seed: unknown key; it belongs to the top of the file, before the first [table]"),
+        ("steps = [1]", "steps: unknown key; it belongs to [load]"),
+        ("ttft_ms = 1", "ttft_ms: unknown key; it belongs to [slo]"),
+        ("max_tokens = 1", "max_tokens: unknown key; it belongs to [[class]]"),
+        ("load = 3", "[load]: expected a table, got 3"),
+        ("api = 'chatt'", 'api: expected one of chat, completions, got "chatt"'),
+        ("seed = -1", "seed: expected a whole number of at least 0, got -1"),
+        ("stream = 1", "stream: expected true or false, got 1"),
+        ("temperature = 'hot'", 'temperature: expected a number of at least 0, got "hot"'),
+        (
+            "[load]\nwindow_s = 'a while'",
+            ('[load] window_s: expected seconds as a number, or a time such as "20s", "150ms", "10m" or "1h", '
+            'got "a while"'),
+        ),
+        ("[load]\nwindow_s = 0", "[load] window_s: expected a time above 0, got 0"),
+        ("[load]\nwindow_s = 60\nwindow_cap_s = 10", "[load] window_cap_s: expected at least window_s (60), got 10"),
+        ("extra_body = {n = 2}", ("extra_body: n: expected 1, got 2: several choices share one usage, so that no time "
+         "per token could be told; take it out")),
+        ("headers = {Authorization = 'x'}", ("headers: Authorization: a key never stands in a file; put it into the "
+         "environment and name the variable with key_env")),
+        ("token_counting = 'tokenizer'", ('tokenizer: missing; token_counting = "tokenizer" needs the path of a '
+         "tokenizer.json")),
+    ],
+)  # fmt: skip
+def test_refused_keys(write, text: str, sentence: str) -> None:
+    """File, table, key, what was expected and what was got, in one sentence."""
+    assert refused(write(f'{text}\n[[class]]\nname = "short"')) == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("weight = 1", "[[class]] number 1 name: missing; every class has a name, such as short"),
+        ('name = "all"', '[[class]] all name: expected letters, digits, - and _, and not all, got "all"'),
+        ('name = "a b"', '[[class]] a b name: expected letters, digits, - and _, and not all, got "a b"'),
+        (
+            'name = "own"',
+            "[[class]] own source: missing; expected one of builtin:short, builtin:medium, builtin:long, file",
+        ),
+        ('name = "short"\nweight = 0', "[[class]] short weight: expected a number above 0, got 0"),
+        ('name = "short"\nmax_tokens = 0', ("[[class]] short max_tokens: expected at least 1 token and at most "
+         "10,000,000, got 0")),
+        ('name = "short"\nmaxtokens = 5', ("[[class]] short maxtokens: unknown key; expected one of: "
+         f"{', '.join(reading.CLASS)}; did you mean max_tokens?")),
+        ('name = "short"\nmin_tokens = 500', ("[[class]] short min_tokens: expected no more than max_tokens (128), "
+         "got 500")),
+        ('name = "short"\npath = "x"\nsource = "builtin:short"', '[[class]] short path: belongs to source = "file"'),
+        ('name = "own"\nsource = "file"', ('[[class]] own path: missing; source = "file" needs the path of its data '
+         "file")),
+        ('name = "short"\nshared_prefix_share = 0.5', ("[[class]] short shared_prefix_share: needs "
+         "shared_prefix_tokens, the length of that prefix")),
+        ('name = "short"\n[class.slo]\nttft = 5', ("[[class]] short [slo] ttft: unknown key; expected one of: ttft_ms, "
+         "tpot_ms, e2e_ms, itl_max_ms; did you mean ttft_ms?")),
+        ('name = "short"\n[[class]]\nname = "short"', "[[class]] name: expected names that differ, got 'short' twice"),
+    ],
+)  # fmt: skip
+def test_refused_classes(write, text: str, sentence: str) -> None:
+    """A class is named by its name where it has one."""
+    assert refused(write(f"[[class]]\n{text}")) == sentence
+
+
+def test_a_file_without_classes(write) -> None:
+    """An empty file says what is needed and shows it."""
+    assert refused(write("")).startswith("[[class]]: expected at least one table, got none; add one such as:")
+    assert refused(write("class = 3")).startswith("[[class]]: expected at least one table")
+
+
+def test_no_toml(write) -> None:
+    """The parser's own words carry line and column."""
+    assert refused(write("seed = \n")) == "no valid TOML: Invalid value (at line 1, column 8)"
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """A bare name that is nearly one of the shipped ones gets a suggestion."""
+    assert refused("mixd") == f"no such scenario file; shipped scenarios: {', '.join(SHIPPED)}; did you mean mixed?"
+    assert refused(str(tmp_path)).startswith("a folder, no scenario file; shipped scenarios: ")
+    assert refused(str(tmp_path / "nothing.toml")).startswith("no such scenario file; shipped scenarios: ")
+
+
+def test_the_warmup_must_be_able_to_cover_every_class(write) -> None:
+    """One user with one warm-up request cannot warm up three classes; three users with one each can."""
+    classes = "".join(f'[[class]]\nname = "{name}"\n' for name in ("short", "medium", "long"))
+    assert refused(write(f"[load]\nsteps = [1, 3]\nwarmup_requests = 1\n{classes}")) == (
+        "[load] warmup_requests: expected at least 3, so that 1 in flight warm up each of the 3 classes, got 1"
+    )
+    assert reading.load(write(f"[load]\nsteps = [3]\nwarmup_requests = 1\n{classes}")).load.steps == (3,)
+
+
+def test_data_files(write, tmp_path: Path) -> None:
+    """A data file is found beside the scenario and its digest is kept; what is wrong with it is said."""
+    text = '[[class]]\nname = "own"\npath = "data.jsonl"'
+    assert refused(write(text)) == (
+        f"[[class]] own path: no such file: {tmp_path}/data.jsonl; a relative path starts at the scenario's folder"
+    )
+    (tmp_path / "data.jsonl").write_text('{"prompt": "hi"}\n')
+    cls = reading.load(write(text)).classes[0]
+    assert (cls.source, cls.path) == ("file", str(tmp_path / "data.jsonl"))
+    assert cls.digest == hashlib.sha256(b'{"prompt": "hi"}\n').hexdigest()
+    assert refused(write(f"{text}\ninput_tokens = 5")) == (
+        '[[class]] own input_tokens: belongs to built-in prompts; those of source = "file" go as they are'
+    )
+
+
+def test_overrides() -> None:
+    """Dotted keys from the command line win over the file; later ones win over earlier ones."""
+    scenario = reading.load(
+        "mixed",
+        [
+            ("load.steps", "2"),
+            ("load.steps", "1,4"),
+            ("load.window_s", "20s"),
+            ("load.window_requests", "0"),
+            ("model", "7"),
+            ("temperature", "none"),
+            ("stream", "false"),
+            ("labels.engine", "v2"),
+            ("labels.try", "3"),
+            ("headers.X-Trace.Id", "a.b"),
+            ("extra_body.top_p", "0.9"),
+            ("extra_body.stop", '["a", "b"]'),
+            ("slo.ttft_ms", "1s"),
+            ("cost.per_million_input", "0.5"),
+            ("class.long.max_tokens", "50"),
+            ("class.short.input_tokens", "U(100,120)"),
+            ("class.short.slo.ttft_ms", "300"),
+            ("class.short.extra_body.priority", "-1"),
+        ],
+    )
+    short, _, long = scenario.classes
+    assert (scenario.load.steps, scenario.load.window_s, scenario.load.window_requests) == ((1, 4), 20.0, 0)
+    assert (scenario.model, scenario.temperature, scenario.stream) == ("7", None, False)
+    assert (scenario.labels, scenario.headers) == ({"engine": "v2", "try": "3"}, {"X-Trace.Id": "a.b"})
+    assert (scenario.extra_body, scenario.slo.ttft_ms) == ({"top_p": 0.9, "stop": ["a", "b"]}, 1000.0)
+    assert scenario.price_per_million_input == 0.5
+    assert (long.max_tokens.a, short.input_tokens, short.slo.ttft_ms) == (50.0, Lengths("uniform", 100, 120), 300.0)
+    assert short.extra_body == {"priority": -1}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("load.steps", "0", "load.steps (from the command line): expected whole numbers of at least 1, got 0"),
+        ("load.steps", "1,x", 'load.steps (from the command line): expected whole numbers of at least 1, got "1,x"'),
+        ("load.steps", "", "load.steps (from the command line): expected at least one whole number, got []"),
+        ("load.window_s", "soon", ("load.window_s (from the command line): expected seconds as a number, or a time "
+         'such as "20s", "150ms", "10m" or "1h", got "soon"')),
+        ("lod.steps", "1", f"lod: unknown key; expected one of: {', '.join(reading.TOP)}; did you mean load?"),
+        ("class.shrt.weight", "1", ("class.shrt.weight (from the command line): expected class.NAME.KEY with one of "
+         "the classes short, medium, long; did you mean short?")),
+        ("class.short", "1", ("class.short (from the command line): expected class.NAME.KEY with one of the classes "
+         "short, medium, long; did you mean short?")),
+        ("seed.x", "1", "seed.x (from the command line): seed is no table"),
+        ("load", "1", '[load]: expected a table, got "1"'),
+        ("extra_body.n", "3", ("extra_body: n: expected 1, got 3: several choices share one usage, so that no time per "
+         "token could be told; take it out")),
+    ],
+)  # fmt: skip
+def test_refused_overrides(write, key: str, value: str, sentence: str) -> None:
+    """The sentence says that the value came from the command line."""
+    classes = "".join(f'[[class]]\nname = "{name}"\n' for name in ("short", "medium", "long"))
+    assert refused(write(f"seed = 1\n{classes}"), [(key, value)]) == sentence
+
+
+def test_a_longer_window_from_the_command_line_lifts_the_cap() -> None:
+    """`--duration 1h` on a file whose cap is ten minutes means an hour."""
+    load = reading.load("mixed", [("load.window_s", "3600")]).load
+    assert (load.window_s, load.window_cap_s) == (3600.0, 3600.0)
+    assert "window_cap_s" in refused("mixed", [("load.window_cap_s", "5")])
+
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8)
+SECONDS = st.floats(0.001, 1e5)
+LENGTHS = st.builds(Lengths, st.just("normal"), st.floats(1, 1e5).map(lambda x: round(x, 3)), st.just(4.0))
+JSON = st.dictionaries(TEXT, st.one_of(st.none(), st.booleans(), st.integers(-9, 9), TEXT, st.lists(TEXT)), max_size=2)
+CLASSES = st.builds(
+    WorkloadClass,
+    name=TEXT,
+    weight=SECONDS,
+    input_tokens=st.none() | LENGTHS,
+    max_tokens=LENGTHS,
+    min_tokens=st.none() | st.integers(0, 9),
+    temperature=st.none() | SECONDS,
+    extra_body=JSON,
+    headers=st.dictionaries(TEXT, TEXT, max_size=2),
+    tools=st.lists(JSON, max_size=2).map(tuple),
+    slo=st.none() | st.builds(SLO, ttft_ms=st.none() | SECONDS),
+)
+SCENARIOS = st.builds(
+    Scenario,
+    name=TEXT,
+    classes=st.lists(CLASSES, min_size=1, max_size=3).map(tuple),
+    seed=st.integers(0, 2**53),
+    temperature=st.none() | SECONDS,
+    extra_body=JSON,
+    labels=st.dictionaries(TEXT, TEXT, max_size=2),
+    load=st.builds(Load, steps=st.lists(st.integers(1, 99), min_size=1).map(tuple), window_s=SECONDS),
+    limits=st.builds(Limits, connect_s=SECONDS),
+    slo=st.builds(SLO, e2e_ms=st.none() | SECONDS),
+    price_per_million_input=st.none() | SECONDS,
+)
+
+
+@given(SCENARIOS)
+def test_resolved_round_trip(scenario: Scenario) -> None:
+    """run.json holds the whole scenario: nothing is lost on the way through JSON."""
+    assert reading.from_resolved(json.loads(json.dumps(reading.resolved(scenario)))) == scenario
+
+
+def test_resolved_of_another_version() -> None:
+    """Members that this version does not know are passed over, missing ones get their defaults."""
+    data = reading.resolved(reading.load("mixed"))
+    data["new"] = data["load"]["new"] = data["classes"][0]["new"] = 1
+    del data["stall_ms"], data["load"]["settle_s"]
+    assert reading.from_resolved(data) == reading.load("mixed")
