@@ -7,6 +7,7 @@ that is no record: counted, never fatal.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,20 @@ WORDS = (
     "finish_reason", "outcome", "error",
 )  # fmt: skip
 NEEDED = ("worker", "seq", "step", "phase", "workload", "outcome")
+
+ALL = (*FLOATS, *INTS, *WORDS, "new_connection", "flags", "gaps_ms")
+_needed = itemgetter(*NEEDED)
+_all = itemgetter(*ALL)
+
+
+def _members(row: dict[str, Any]) -> tuple[Any, ...]:
+    """The values of ALL; None for what a record does not have."""
+    try:
+        values: tuple[Any, ...] = _all(row)
+    except KeyError:
+        values = tuple(map(row.get, ALL))
+    return values
+
 
 CHUNK = 5_000
 """Records turned into columns at a time; as dictionaries they take many times the memory."""
@@ -84,20 +99,20 @@ class _Columns:
 
     def add(self, rows: list[dict[str, Any]]) -> None:
         """Turn records into columns."""
+        values = dict(zip(ALL, zip(*map(_members, rows), strict=True), strict=True)) if rows else dict.fromkeys(ALL, ())
         new: dict[str, NDArray[Any]] = {}
         for name in FLOATS:  # numpy makes NaN of None
-            new[name] = np.array([row.get(name) for row in rows], dtype=np.float64)
+            new[name] = np.array(values[name], dtype=np.float64)
         for name in INTS:
-            new[name] = np.array([row.get(name) or 0 for row in rows], dtype=np.int64)
+            new[name] = np.array([value or 0 for value in values[name]], dtype=np.int64)
         for name, codes in self.words.items():
-            of = codes.of
-            new[name] = np.array([of(row.get(name)) for row in rows], dtype=np.int32)
-        new["new_connection"] = np.array([bool(row.get("new_connection")) for row in rows], dtype=bool)
-        bit = self.flags.of
+            new[name] = np.array([*map(codes.of, values[name])], dtype=np.int32)
+        new["new_connection"] = np.array([bool(value) for value in values["new_connection"]], dtype=bool)
+        bits = self.flags.of
         new["flags"] = np.array(
-            [sum(1 << bit(flag) for flag in row.get("flags") or ()) for row in rows], dtype=np.int64
+            [sum(1 << bits(flag) for flag in flags or ()) for flags in values["flags"]], dtype=np.int64
         )
-        lists = [row.get("gaps_ms") or () for row in rows]
+        lists = [gaps or () for gaps in values["gaps_ms"]]
         new["gaps"] = np.array([len(gaps) for gaps in lists], dtype=np.int64)
         self.gaps.append(np.fromiter(chain.from_iterable(lists), dtype=np.float64, count=int(new["gaps"].sum())))
         for name, column in new.items():
@@ -106,6 +121,16 @@ class _Columns:
     def joined(self, name: str) -> NDArray[Any]:
         """One whole column; its parts are let go."""
         return np.concatenate(self.parts.pop(name))
+
+    def joined_gaps(self) -> NDArray[np.float64]:
+        """All gaps; each part is let go when it was copied, so that they are never there twice."""
+        whole = np.empty(sum(map(len, self.gaps)))
+        at = len(whole)
+        while self.gaps:
+            part = self.gaps.pop()
+            whole[at - len(part) : at] = part
+            at -= len(part)
+        return whole
 
 
 def read(folder: Path) -> Table:
@@ -122,8 +147,7 @@ def read(folder: Path) -> Table:
             rows = []
     columns.add(rows)  # at least one part, so that a run without records has its columns
     offsets = np.concatenate(([0], np.cumsum(columns.joined("gaps")))).astype(np.int64)
-    gaps = np.concatenate(columns.gaps)
-    columns.gaps.clear()
+    gaps = columns.joined_gaps()
     data: dict[str, Any] = {name: columns.joined(name) for name in (*INTS, *FLOATS, "new_connection", "flags")}
     for name, codes in columns.words.items():
         data[name] = pd.Categorical.from_codes(
@@ -180,7 +204,10 @@ def _is_record(row: dict[str, Any], path: Path) -> bool:
                 Exit.UNJUDGED,
             )
         return False
-    return all(row.get(name) is not None for name in NEEDED)
+    try:
+        return None not in _needed(row)
+    except KeyError:
+        return False
 
 
 def _first(row: dict[str, Any], seen: dict[str, Received]) -> bool:
