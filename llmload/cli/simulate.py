@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from llmload.exits import Exit, Stop
 from llmload.simulate import failures, lengths, timing
-from llmload.simulate.server import Server, listen
+from llmload.simulate.hub import listen
+from llmload.simulate.server import Server
 from llmload.simulate.settings import Settings
 from llmload.simulate.truth import TruthFile
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from llmload.simulate.server import Server, listen
+from llmload.simulate.hub import listen
+from llmload.simulate.server import Server
 from llmload.simulate.settings import Settings
 from llmload.simulate.timing import Timing
 from llmload.simulate.truth import TruthFile

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from llmload.exits import Exit, Stop
 from llmload.simulate import failures, lengths, tokens
-from llmload.simulate.server import listen
+from llmload.simulate.hub import listen
 from llmload.simulate.truth import TruthFile
 from tests.simulate.talk import Talk, chat, events, request, said, until
 
