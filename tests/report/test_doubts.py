@@ -1,0 +1,237 @@
+"""The WARNINGS: each appears where its trouble is, names the numbers, and stays away from a clean run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmload.report.building import Built
+from tests.report.synthetic import record, second, step
+from tests.report.worked import built_of
+
+WATCHED = [second(at) for at in range(10)]
+
+
+def clean(n: int = 600, **more: Any) -> list[dict[str, Any]]:
+    """So many answers one after another, which fill a window of 0.2 s each."""
+    return [record(seq, sent=0.19 * seq, **more) for seq in range(n)]
+
+
+def only(built: Built, words: str) -> str:
+    """The one warning with these words."""
+    found = [warning for warning in built.warnings if words in warning]
+    assert len(found) == 1, built.warnings
+    return found[0]
+
+
+def none(built: Built, words: str) -> None:
+    """No warning with these words."""
+    assert not [warning for warning in built.warnings if words in warning]
+
+
+def run(folder: Path, records: Sequence[dict[str, Any]], end: float = 10.0, **more: Any) -> Built:
+    """A watched run of one step, one in flight, whose window is `end` seconds long."""
+    more.setdefault("steps", [step(0, 1, 0, end)])
+    return built_of(folder, records, generator=WATCHED, **more)
+
+
+def test_a_clean_run_has_no_warning(tmp_path: Path) -> None:
+    """600 equal answers back to back, in a watched window that they fill."""
+    assert run(tmp_path, clean(), end=600 * 0.19).warnings == ()
+
+
+def test_too_few_for_a_p99(tmp_path: Path) -> None:
+    """20 requests have none; 150 have a doubtful one."""
+    assert "as few as 20" in only(run(tmp_path / "a", clean(20)), "too few requests for a p99 at 1 in flight")
+    assert "marked †" in only(run(tmp_path / "b", clean(150)), "the p99 at 1 in flight stands on fewer than 500")
+
+
+def test_no_failure_in_few_is_not_no_failure(tmp_path: Path) -> None:
+    """0 of 33: up to 9.1 %; above 300 requests it is under one percent, and nothing is said."""
+    assert "up to 9.1 %" in only(run(tmp_path / "a", clean(33)), "0 of 33 failed")
+    none(run(tmp_path / "b", clean(300)), "failed")
+
+
+def test_failures_over_one_percent(tmp_path: Path) -> None:
+    """12 of 240 is 5 %, with the outcomes named; 2 of 240 is under one."""
+    bad = [record(228 + n, outcome="rate_limited" if n else "stream_truncated", end=2.0) for n in range(12)]
+    words = only(run(tmp_path / "a", clean(228) + bad), "failed")
+    assert "5 % of 240 attempts at 1 in flight failed (rate_limited 11, stream_truncated 1)" in words
+    none(
+        run(tmp_path / "b", clean(398) + [record(398 + n, outcome="stream_error", end=2.0) for n in range(2)]), "failed"
+    )
+
+
+def test_failures_of_one_duration(tmp_path: Path) -> None:
+    """A tenth gets 504 after 1.000 s: a proxy's limit. Scattered ones and our own time-outs are none."""
+    good = clean(90)
+    same = [record(90 + n, outcome="gateway_error", end=1000.0 + n * 0.3) for n in range(10)]
+    assert "10 attempts failed as gateway_error" in only(run(tmp_path / "a", good + same), "same time (1 s)")
+    wide = [record(90 + n, outcome="gateway_error", end=500.0 + n * 100) for n in range(10)]
+    none(run(tmp_path / "b", good + wide), "same time")
+    own = [record(90 + n, outcome="ttft_timeout", end=1000.0) for n in range(10)]
+    none(run(tmp_path / "c", good + own), "same time")
+
+
+def test_stamps_that_are_not_the_kernels(tmp_path: Path) -> None:
+    """Half of the answers have no stamp lag."""
+    rows = [record(n, stamp_lag_ms=None if n % 2 else 0.01) for n in range(20)]
+    only(run(tmp_path, rows), "50 % of the answers have no time stamps of the kernel")
+
+
+def test_short_answers(tmp_path: Path) -> None:
+    """Seven of ten reach the length asked for, and three are flagged."""
+    rows = clean(7) + [record(7 + n, gaps=[10.0], requested_output_tokens=10, flags=["short_output"]) for n in range(3)]
+    words = only(run(tmp_path, rows), "shorter than asked for")
+    assert "3 of 10 answers" in words
+    assert "70 % to 70 % reached" in words
+
+
+def test_answers_that_get_shorter_under_load(tmp_path: Path) -> None:
+    """All reach their length at 1 in flight, 60 % at 8: a gateway that cuts."""
+    steps = [step(0, 1, 0, 10), step(1, 8, 20, 30)]
+    busy = [
+        record(100 + n, step=1, concurrency=8, sent=20 + n * 0.05, gaps=[10.0] * (9 if n % 5 < 3 else 3))
+        for n in range(100)
+    ]
+    words = only(run(tmp_path, clean(100) + busy, steps=steps), "answers get shorter under load")
+    assert "100 % reached the length asked for at 1 in flight, 60 % at 8" in words
+    assert "70 % shorter" not in words
+
+
+def test_estimated_tokens(tmp_path: Path) -> None:
+    """One per event is an estimate; two kinds of counts are said too."""
+    rows = [record(n, output_tokens_source="events" if n < 4 else "server") for n in range(10)]
+    built = run(tmp_path, rows)
+    only(built, "output tokens of 4 of 10 answers are estimated")
+    only(built, "counted in different ways (events, server)")
+
+
+def test_bursts(tmp_path: Path) -> None:
+    """Buffered answers, coalesced events, and tokens per event that grow with the load."""
+    only(run(tmp_path / "a", [record(n, flags=["buffered"]) for n in range(5)]), "5 of 5 answers came in one burst")
+    only(run(tmp_path / "b", [record(n, coalesced=3) for n in range(5)]), "up to 30 % of the events")
+    steps = [step(0, 1, 0, 10), step(1, 8, 20, 30)]
+    rows = [record(0), record(1, step=1, concurrency=8, sent=21, output_tokens=50)]
+    only(run(tmp_path / "c", rows, steps=steps), "tokens per event go from 1.00 to 5.00 (at 8 in flight)")
+    only(run(tmp_path / "d", [record(0, output_tokens=20)]), "an event carries 2.00 tokens on average")
+
+
+def test_prompts(tmp_path: Path) -> None:
+    """Prompts that were cut, and lengths asked for and counted, once for all twenty."""
+    cut = [record(n, flags=["prompt_truncated"]) for n in range(3)]
+    only(run(tmp_path / "a", cut), "the server cut the prompts of 3 requests (class short)")
+    off = [record(n, requested_input_tokens=100, input_tokens=132) for n in range(20)]
+    only(run(tmp_path / "b", off), "short: 100 asked for, 132 counted")
+    near = [record(n, requested_input_tokens=100, input_tokens=104) for n in range(20)]
+    none(run(tmp_path / "c", near), "asked for, ")
+
+
+def test_one_class_blocks_another(tmp_path: Path) -> None:
+    """First tokens of short ones come after 400 ms while a long one is in flight, after 100 ms otherwise."""
+    long = [record(n, workload="long", sent=10.0 * n, ttft=4000.0, gaps=[], input_tokens=3000) for n in range(3)]
+    beside = [record(3 + n, sent=10.0 * (n // 5) + n % 5 * 0.5, ttft=400.0, gaps=[]) for n in range(15)]
+    alone = [record(18 + n, sent=10.0 * (n // 5) + 5 + n % 5 * 0.5, ttft=100.0, gaps=[]) for n in range(15)]
+    words = only(run(tmp_path, long + beside + alone, end=30.0), "long requests block short ones")
+    assert "after 400 ms (p50, n = 15) with a long one in flight, 100 ms (n = 15) without" in words
+
+
+def test_unsteady_by_class(tmp_path: Path) -> None:
+    """One first token of 1,000 ms among nineteen of 100: 6.9 times the mean. A mix of classes alone is no trouble."""
+    words = only(run(tmp_path / "a", [*clean(19), record(19, ttft=1000.0)]), "unsteady TTFT")
+    assert "short at 1: 1,000 ms against a mean of 145 ms" in words
+    mix = [record(n, workload="long" if n == 19 else "short", ttft=1000.0 if n == 19 else 100.0) for n in range(20)]
+    none(run(tmp_path / "b", mix), "unsteady")
+
+
+def test_throughput_that_falls(tmp_path: Path) -> None:
+    """100 tokens/s at 1 and 50 at 8 in flight."""
+    steps = [step(0, 1, 0, 10), step(1, 8, 20, 30)]
+    rows = [record(n, sent=n * 0.09) for n in range(100)]
+    rows += [record(100 + n, step=1, concurrency=8, sent=20 + n * 0.1) for n in range(50)]
+    only(run(tmp_path, rows, steps=steps), "throughput falls from 100 to 50 tokens/s between 1 and 8 in flight")
+
+
+def test_fewer_in_flight_than_asked_for(tmp_path: Path) -> None:
+    """50 answers of 0.19 s in 10 s are 0.95 in flight, not 1."""
+    assert "0.95 of 1" in only(run(tmp_path, clean(50)), "fewer requests in flight than asked for")
+
+
+def test_littles_law(tmp_path: Path) -> None:
+    """Requests that began long before the window fill it, and none of what it sent explains them."""
+    before = [record(n, sent=-1.0, phase="warmup", ttft=10_900.0, gaps=[]) for n in range(4)]
+    measured = [record(4 + n, sent=n * 0.1) for n in range(60)]
+    words = only(run(tmp_path, before + measured, steps=[step(0, 5, 0, 10)]), "Little's law is not met")
+    assert "6 requests/s times 0.19 s in flight makes 1.14, and 5.1 were in flight" in words
+
+
+def test_two_models(tmp_path: Path) -> None:
+    """Half of the streams carry another name."""
+    rows = [record(n, served_model="other" if n % 2 else "m") for n in range(10)]
+    only(run(tmp_path, rows), "2 models answered: m (5), other (5)")
+
+
+def test_gaps_of_forty_milliseconds(tmp_path: Path) -> None:
+    """Gaps of 0 and 40 ms in turn are small writes held back; a steady 40 ms is a speed."""
+    only(run(tmp_path / "a", [record(n, gaps=[0.1, 40.2] * 5) for n in range(5)]), "50 % of the gaps lie at 40 ms")
+    none(run(tmp_path / "b", [record(n, gaps=[40.0] * 10) for n in range(5)]), "40 ms")
+
+
+def test_caches(tmp_path: Path) -> None:
+    """Repeated prompts by option, with first tokens in two groups; hits although every prompt is new."""
+    rows = [record(n, ttft=20.0 if n >= 8 else 1000.0) for n in range(20)]
+    words = only(run(tmp_path / "a", rows, cache_busting=False), "cache_busting is off")
+    assert "short at 1 in flight: 12 about 20 ms, 8 about 1,000 ms" in words
+    only(
+        run(tmp_path / "b", [record(n, cached_tokens=100) for n in range(5)]), "50 % of the prompt tokens came from its"
+    )
+    none(run(tmp_path / "c", [record(n, cached_tokens=0) for n in range(5)]), "cache")
+
+
+def test_dead_work(tmp_path: Path) -> None:
+    """Requests that were cut at the end of one step burden the next."""
+    steps = [step(0, 1, 0, 10, abandoned=3), step(1, 8, 20, 30)]
+    only(run(tmp_path, clean(10), steps=steps), "3 requests were cut at the end of the step before 8 in flight")
+
+
+def test_cold_connections(tmp_path: Path) -> None:
+    """A tenth had to connect inside the window; with fresh connections by choice nothing is said."""
+    rows = [record(n, new_connection=n == 0) for n in range(10)]
+    only(run(tmp_path / "a", rows), "1 of 10 measured requests had to open a connection")
+    none(run(tmp_path / "b", rows, connections="fresh"), "open a connection")
+
+
+def test_echo(tmp_path: Path) -> None:
+    """A prompt that is sent back is no generation."""
+    only(run(tmp_path, clean(3), extra_body={"echo": True}), "the scenario asks for echo")
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "words"),
+    [
+        ("cap", "cap on its length"),
+        ("failures", "too many failures"),
+        ("budget", "cap on requests"),
+        ("stopped", "user"),
+    ],
+)
+def test_windows_that_ended_otherwise(tmp_path: Path, ended_by: str, words: str) -> None:
+    """Fewer requests than planned stand behind the figures."""
+    assert words in only(run(tmp_path, clean(3), steps=[step(ended_by=ended_by)]), "the window at 1 in flight")
+
+
+def test_not_sent(tmp_path: Path) -> None:
+    """An open loop that could not keep up."""
+    rows = [record(0, concurrency=None, rate=2.0), record(1, outcome="not_sent", sent_at=None, rate=2.0)]
+    only(
+        run(tmp_path, rows, steps=[step(0, None, 0, 10, rate=2.0)]),
+        "1 of 2 planned requests were not sent in time at 2/s",
+    )
+
+
+def test_unlike_lengths(tmp_path: Path) -> None:
+    """Answers of 10 tokens at 1 and of 15 at 8 in flight make E2E latencies that cannot be compared."""
+    steps = [step(0, 1, 0, 10), step(1, 8, 20, 30)]
+    rows = clean(20) + [record(20 + n, step=1, concurrency=8, sent=21, gaps=[10.0] * 14) for n in range(20)]
+    only(run(tmp_path, rows, steps=steps), "short have unlike lengths: 10 tokens on average at 1, 15 at 8")
