@@ -36,6 +36,8 @@ LOOK_S = 0.02
 RAMP_S = 60.0
 """Users that are not up by then never will be."""
 CUT_S = 30.0
+FLUSH_S = 60.0
+"""How long a worker may wait for the master to write its last records."""
 DRAIN_S = 90.0
 """How long workers may take to hand over what is left at the end."""
 
@@ -374,7 +376,8 @@ class Conductor:
             self._phase(run, "closed", by_user=by_user)
             self._until(run, lambda: run.fresh and not any(m.said["in_flight"] for m in run.present), CUT_S)
         for member in run.present:
-            self._tell(words.END, {"run": run.order.run}, member)
+            patience_s = FLUSH_S if run.failure is None else 0.0  # what cannot be written here stays in the spools
+            self._tell(words.END, {"run": run.order.run, "patience_s": patience_s}, member)
         self._until(run, lambda: all(member.drained for member in run.present), DRAIN_S, strict=False)
         run.over = True
         self._account(run)

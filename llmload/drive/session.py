@@ -27,7 +27,6 @@ log = logging.getLogger(__name__)
 
 STATUS_S = 0.05
 STATUS_AT_LEAST_S = 0.5
-FLUSH_S = 60.0
 
 PHASES: dict[str, Phase] = {"warmup": "warmup", "measure": "measure"}
 """The phase in records, by that of the step; everything else is drain."""
@@ -276,12 +275,15 @@ class Session:
         for batch in data["batches"]:
             self._shipper.acknowledge(batch)
 
-    def end(self, before: Callable[[], None]) -> None:
-        """An END message: send everything that is left, call `before`, then say that nothing is left."""
+    def end(self, patience_s: float, before: Callable[[], None]) -> None:
+        """An END message: send everything that is left, call `before`, then say that nothing is left.
+
+        So long, at most, is waited for the master to write the last records; they are in the spool in any case.
+        """
         self.over = True
         self.gate.clear()
         self._cut_all()
-        self._shipper.flush(FLUSH_S)
+        self._shipper.flush(patience_s)
         self._reporter.kill()
         self._sample()
         before()

@@ -95,7 +95,7 @@ class Worker:
 
     def _on_end(self, msg: Any, **_: Any) -> None:
         if (session := self._present(msg)) is not None:
-            gevent.spawn(session.end, self._last_stats)
+            gevent.spawn(session.end, msg.data["patience_s"], self._last_stats)
 
     def _last_stats(self) -> None:
         """Locust's own table is made from reports that come every three seconds; the last one would come too late."""

@@ -1,0 +1,205 @@
+"""Real Locust processes for tests: started, watched, interrupted, and what they left behind."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+MIXED = Path(__file__).parents[2] / "locustfiles" / "mixed.py"
+
+CLASSES = """
+[[class]]
+name = "short"
+source = "builtin:short"
+weight = 0.5
+input_tokens = 60
+max_tokens = 10
+
+[[class]]
+name = "medium"
+source = "builtin:medium"
+weight = 0.5
+input_tokens = 90
+max_tokens = 40
+"""
+
+LOAD = {
+    "steps": [1, 4, 2],
+    "warmup_requests": 2,
+    "warmup_s": 0.2,
+    "window_s": 1.0,
+    "window_requests": 0,
+    "window_cap_s": 60,
+    "drain_limit_s": 10,
+    "settle_s": 0.2,
+}
+
+
+def scenario(folder: Path, **load: Any) -> Path:
+    """A scenario file of two classes; `load` replaces values of its [load] table."""
+    path = folder / "short.toml"
+    table = "\n".join(f"{key} = {json.dumps(value)}" for key, value in {**LOAD, **load}.items())
+    path.write_text(f'name = "short"\n\n[load]\n{table}\n{CLASSES}')
+    return path
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with contextlib.closing(socket.socket()) as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+@dataclass
+class Running:
+    """A Locust that runs, with its folder."""
+
+    process: "subprocess.Popen[bytes]"
+    folder: Path
+    log: Path
+
+    def run(self) -> dict[str, Any]:
+        """run.json, {} before there is one."""
+        path = self.folder / "run.json"
+        return json.loads(path.read_bytes()) if path.exists() else {}  # type: ignore[no-any-return]
+
+    def until(self, done: Callable[[dict[str, Any]], Any], limit_s: float = 30.0) -> dict[str, Any]:
+        """Wait until run.json says something; the test fails if Locust ends before or it takes too long."""
+        deadline = time.monotonic() + limit_s
+        while not done(run := self.run()):
+            assert self.process.poll() is None, self.words()
+            assert time.monotonic() < deadline, self.words()
+            time.sleep(0.02)
+        return run
+
+    def until_measuring(self, step: int = 0) -> None:
+        """Wait until the window of a step is open."""
+        self.until(lambda run: len(run.get("steps", ())) > step and run["steps"][step]["window_started_at"])
+
+    def end(self, limit_s: float = 60.0) -> "Left":
+        """Wait for its end."""
+        code = self.process.wait(limit_s)
+        return Left(code, self.folder, self.words())
+
+    def words(self) -> str:
+        """What it has said."""
+        return self.log.read_text(errors="replace")
+
+    def workers(self) -> list[int]:
+        """Process ids of its workers."""
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(pid) for pid in path.read_text().split()]
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a Locust left behind."""
+
+    code: int
+    folder: Path
+    words: str
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """run.json."""
+        return json.loads((self.folder / "run.json").read_bytes())  # type: ignore[no-any-return]
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """All records, by worker and seq."""
+        rows = [json.loads(line) for line in (self.folder / "requests.jsonl").read_bytes().splitlines()]
+        return sorted(rows, key=lambda row: (row["worker"], row["seq"]))
+
+    @property
+    def spooled(self) -> list[dict[str, Any]]:
+        """Lines of all spools."""
+        spools = sorted((self.folder / "spool").iterdir())
+        return [json.loads(line) for spool in spools for line in spool.read_bytes().splitlines()]
+
+    @property
+    def samples(self) -> list[dict[str, Any]]:
+        """Lines of generator.jsonl."""
+        return [json.loads(line) for line in (self.folder / "generator.jsonl").read_bytes().splitlines()]
+
+    def count(self, *names: str) -> Counter[Any]:
+        """Records by some of their fields."""
+        return Counter(tuple(row[name] for name in names) for row in self.records)
+
+    def complaint(self) -> str:
+        """The sentence with which it stopped."""
+        lines = [line for line in self.words.splitlines() if "/ERROR/llmload: " in line]
+        assert lines, self.words
+        return lines[-1].partition("/ERROR/llmload: ")[2]
+
+
+@contextlib.contextmanager
+def locust(
+    folder: Path, *arguments: str, file: Path = MIXED, headless: bool = True, **environment: str
+) -> Iterator[Running]:
+    """Run `locust` in a session of its own with these arguments while the block runs; all of it is ended behind it."""
+    run_folder, log = folder / "run", folder / "locust.log"
+    command = [
+        sys.executable, "-m", "locust", "-f", str(file), "--run-folder", str(run_folder), "--no-report",
+        "--only-summary", "--master-bind-host", "127.0.0.1", "--master-bind-port", (port := str(free_port())),
+        "--master-port", port, *(["--headless"] if headless else []), *arguments,
+    ]  # fmt: skip
+    names = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI_", "LLMLOAD_", "LOCUST_"))}
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=folder, env={**names, **environment},
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            yield Running(process, run_folder, log)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def gone(pids: list[int], limit_s: float = 10.0) -> bool:
+    """Whether all these processes end within the limit."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        if not any(alive(pid) for pid in pids):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def alive(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def in_flight(truth: list[dict[str, Any]], begin: float, end: float) -> tuple[int, float]:
+    """Peak and time-weighted mean of requests at the server between two moments, from its own times.
+
+    At one and the same time an end comes before a beginning.
+    """
+    changes = sorted(
+        [(line["received_at"], 1) for line in truth] + [(line["end_at"], -1) for line in truth],
+        key=lambda change: (change[0], change[1]),
+    )
+    now, peak, area, last = 0, 0, 0.0, begin
+    for at, change in changes:
+        if at > begin:
+            peak = max(peak, now)
+            area += now * (min(at, end) - last)
+            last = min(at, end)
+        if at >= end:
+            break
+        now += change
+    return peak, (area + now * (end - last)) / (end - begin)

@@ -1,0 +1,315 @@
+"""Whole runs with real Locust processes against the simulator, held against the server's own account of them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.drive import locusts
+from tests.drive.locusts import Left, locust, scenario
+from tests.simulate import child
+
+KEY = "sk-not-to-be-found-anywhere"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A simulator with a key, for all tests of this file: its URL, and its truth file."""
+    truth = tmp_path_factory.mktemp("truth") / "truth.jsonl"
+    environment = {**os.environ, "LLMLOAD_SIMULATE_KEY": KEY}
+    with child.running("--ttft-ms", "60", "--itl-ms", "10", "--truth", str(truth), environment=environment) as running:
+        yield running.url, truth
+
+
+def truth_of(path: Path, since: float, until: float) -> list[dict[str, Any]]:
+    """The server's lines on requests between two moments: those of one run, without its preflight."""
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    return [line for line in lines if since <= line["received_at"] <= until]
+
+
+@pytest.fixture(scope="module", params=["two workers", "one process"])
+def whole(
+    request: pytest.FixtureRequest, server: tuple[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Left, list[dict[str, Any]]]:
+    """A run of 1, 4 and 2 in flight, by master and two workers and by a single process, and the server's truth."""
+    folder = tmp_path_factory.mktemp("whole")
+    url, truth = server
+    two = request.param == "two workers"
+    file = scenario(folder, window_s=2.0, steps=[1, 4, 2] if two else [2, 1])
+    processes = ["--processes", "2"] if two else []
+    with locust(folder, "--scenario", str(file), "-H", url, *processes, OPENAI_API_KEY=KEY) as running:
+        left = running.end()
+    run = left.run
+    return left, truth_of(truth, run["steps"][0]["started_at"], run["ended_at"])
+
+
+def test_a_whole_run_is_ok_and_accounts_for_everything(whole: tuple[Left, list[dict[str, Any]]]) -> None:
+    """Started = finished = received per worker, seqs without a hole, as many records as the server saw requests."""
+    left, truth = whole
+    run = left.run
+    assert (left.code, run["verdict"], run["reasons"]) == (0, "OK", []), left.words
+    by_worker: dict[str, list[int]] = {}
+    for row in left.records:
+        by_worker.setdefault(row["worker"], []).append(row["seq"])
+    for worker, seqs in by_worker.items():
+        n = len(seqs)
+        assert seqs == list(range(n))
+        assert run["accounting"][worker] == {"started": n, "finished": n, "received": n, "lost": 0}
+    assert len(left.records) == len(truth)
+    assert {row["outcome"] for row in left.records} <= {"ok", "cancelled"}
+
+
+def test_never_more_in_flight_than_the_step_and_hardly_ever_fewer(whole: tuple[Left, list[dict[str, Any]]]) -> None:
+    """By the server's own times: peak N in every step, warm-up and drain included; mean 0.98 N in its window."""
+    left, truth = whole
+    for step in left.run["steps"]:
+        n = step["concurrency"]
+        peak, _ = locusts.in_flight(truth, step["started_at"], step["ended_at"])
+        _, mean = locusts.in_flight(truth, step["window_started_at"], step["window_ended_at"])
+        assert peak == n, step
+        assert mean >= 0.98 * n, step
+
+
+def test_phases_come_in_order_and_hold_what_they_should(whole: tuple[Left, list[dict[str, Any]]]) -> None:
+    """Phases go by the moment of sending; every user and class is warmed up; no window is cut short."""
+    left, _ = whole
+    run = left.run
+    assert [step["ended_by"] for step in run["steps"]] == ["window"] * len(run["steps"])
+    for step in run["steps"]:
+        opened, closed = step["window_started_at"], step["window_ended_at"]
+        assert 2.0 <= closed - opened < 3.0
+        rows = [row for row in left.records if row["step"] == step["step"]]
+        slack = 0.05  # the message to a worker takes its time
+        for row in rows:
+            assert row["concurrency"] == step["concurrency"]
+            if row["phase"] == "measure":
+                assert opened - slack <= row["sent_at"] <= closed + slack
+            elif row["phase"] == "warmup":
+                assert step["started_at"] <= row["sent_at"] <= opened + slack
+            else:
+                assert closed - slack <= row["sent_at"] <= step["ended_at"]
+        warm = [row for row in rows if row["phase"] == "warmup"]
+        assert {row["workload"] for row in warm} == {"short", "medium"}
+        assert len(warm) >= 2 * step["concurrency"]
+        measured = [row for row in rows if row["phase"] == "measure"]
+        assert {row["outcome"] for row in measured} == {"ok"}
+        cut = [row for row in rows if row["outcome"] == "cancelled"]
+        assert {row["error"] for row in cut} <= {"cut at the end of the step"}
+        assert len(cut) == step["abandoned"]
+
+
+def test_no_two_requests_are_the_same(whole: tuple[Left, list[dict[str, Any]]]) -> None:
+    """Every prompt begins differently, over all users and workers."""
+    _, truth = whole
+    heads = [line["head"] for line in truth]
+    assert len(set(heads)) == len(heads)
+
+
+def test_every_worker_tells_how_it_does(whole: tuple[Left, list[dict[str, Any]]]) -> None:
+    """A line a second and worker: its share of a core, a lag for each tick of 20 ms, its streams and events."""
+    left, _ = whole
+    run = left.run
+    seconds = run["ended_at"] - run["steps"][0]["started_at"]
+    for worker, facts in run["workers"].items():
+        lines = [line for line in left.samples if line["worker"] == worker]
+        assert seconds * 0.6 <= len(lines) <= seconds + 1
+        assert all(0 <= line["cpu"] <= 2 and line["rss_bytes"] > 1e6 for line in lines)
+        assert all(10 <= len(line["loop_lag_ms"]) <= 55 for line in lines)
+        assert facts["pid"] > 0
+        assert abs(facts["clock_offset_ms"]) <= facts["clock_error_ms"] + 1
+    assert max(line["streams"] for line in left.samples) <= 4
+    told = sum(line["events"] for line in left.samples)
+    assert 0.5 <= told / sum(row["events"] for row in left.records) <= 1.0
+
+
+def test_the_key_is_nowhere(whole: tuple[Left, list[dict[str, Any]]]) -> None:
+    """Neither in the run folder nor in anything that was said; nor is any prompt or answer."""
+    left, truth = whole
+    for path in left.folder.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            assert KEY.encode() not in data, path
+            assert truth[0]["head"].encode()[:40] not in data, path
+    assert KEY not in left.words
+
+
+def test_locusts_own_table_counts_every_attempt_once(whole: tuple[Left, list[dict[str, Any]]]) -> None:
+    """One entry per class in Locust's statistics, as many requests as records."""
+    left, _ = whole
+    rows = [line.split() for line in left.words.splitlines() if line.startswith("LLM ")]
+    told = {row[1]: int(row[2]) for row in rows[:2]}
+    assert told == {name: n for (name,), n in left.count("workload").items()}
+
+
+def test_ctrl_c_ends_the_step_and_keeps_everything(server: tuple[str, Path], tmp_path: Path) -> None:
+    """To the whole process group, as a terminal does it: workers ignore it, the master ends the run, exit code 6."""
+    file = scenario(tmp_path, steps=[1, 2, 3], window_s=0.5, warmup_s=0.0)
+    arguments = ("--scenario", str(file), "-H", server[0], "--processes", "2", "--set", "load.window_requests=0")
+    with locust(tmp_path, *arguments, OPENAI_API_KEY=KEY) as running:
+        running.until_measuring(1)
+        os.killpg(running.process.pid, signal.SIGINT)
+        left = running.end(20)
+    run = left.run
+    assert (left.code, run["verdict"], run["reasons"]) == (6, "INCOMPLETE", ["stopped by the user"]), left.words
+    assert [step["ended_by"] for step in run["steps"]] == ["window", "stopped"]
+    assert all(line["lost"] == 0 and line["started"] == line["finished"] for line in run["accounting"].values())
+    cut = [row for row in left.records if row["error"] == "stopped by the user"]
+    assert 1 <= len(cut) <= 2
+    assert {row["outcome"] for row in cut} == {"cancelled"}
+    truth = truth_of(server[1], run["steps"][0]["started_at"], run["ended_at"])
+    assert len(truth) == len(left.records)
+
+
+def test_the_second_ctrl_c_ends_at_once(server: tuple[str, Path], tmp_path: Path) -> None:
+    """What was recorded is readable, no worker goes on, the exit code is 6."""
+    file = scenario(tmp_path, steps=[2], window_s=30.0)
+    with locust(tmp_path, "--scenario", str(file), "-H", server[0], "--processes", "2", OPENAI_API_KEY=KEY) as running:
+        running.until_measuring()
+        workers = running.workers()
+        running.process.send_signal(signal.SIGINT)
+        running.process.send_signal(signal.SIGTERM)
+        left = running.end(5)
+        assert locusts.gone(workers, 5)
+    assert left.code == 6
+    assert left.run["verdict"] in {None, "INCOMPLETE"}
+    assert sum("start" in row for row in left.spooled) >= 4
+
+
+def test_a_killed_worker_is_counted_and_nobody_hangs(server: tuple[str, Path], tmp_path: Path) -> None:
+    """The run goes on with the other worker and is DEGRADED; what the dead one had begun is in its spool."""
+    file = scenario(tmp_path, steps=[4], window_s=1.5, drain_limit_s=2)
+    with locust(tmp_path, "--scenario", str(file), "-H", server[0], "--processes", "2", OPENAI_API_KEY=KEY) as running:
+        running.until_measuring()
+        os.kill(running.workers()[0], signal.SIGKILL)
+        left = running.end(40)
+    run = left.run
+    assert (left.code, run["verdict"]) == (5, "DEGRADED"), left.words
+    dead = next(
+        worker for worker in run["accounting"] if any(f"worker {worker} went missing" in r for r in run["reasons"])
+    )
+    lost = run["accounting"][dead]
+    assert 1 <= lost["lost"] <= 2
+    assert lost["started"] == lost["received"] + lost["lost"]
+    (living,) = set(run["accounting"]) - {dead}
+    assert run["accounting"][living]["lost"] == 0
+    truth = truth_of(server[1], run["steps"][0]["started_at"], run["ended_at"])
+    assert len(truth) == sum(line["started"] for line in run["accounting"].values())
+
+
+def test_a_killed_master_takes_its_workers_along(server: tuple[str, Path], tmp_path: Path) -> None:
+    """No load without a master on one machine, and the spools hold what was sent."""
+    file = scenario(tmp_path, steps=[2], window_s=30.0)
+    with locust(tmp_path, "--scenario", str(file), "-H", server[0], "--processes", "2", OPENAI_API_KEY=KEY) as running:
+        running.until_measuring()
+        workers = running.workers()
+        running.process.kill()
+        left = running.end()
+        assert locusts.gone(workers, 8)
+    assert left.run["verdict"] is None
+    since = left.run["steps"][0]["started_at"]
+    assert sum("start" in row for row in left.spooled) == len(truth_of(server[1], since, float("inf")))
+
+
+def test_a_server_that_fails_at_once_is_not_hammered(tmp_path: Path) -> None:
+    """F03: users pause, steps end after their number of failures in a row and are rows; exit code 1."""
+    file = scenario(tmp_path, steps=[4, 2], max_failures_in_a_row=6)
+    with (
+        child.running("--ttft-ms", "5", "--itl-ms", "1") as failing,
+        locust(tmp_path, "--scenario", str(file), "-H", failing.url, "--processes", "2") as running,
+    ):
+        running.until_measuring()
+        failing.process.kill()
+        left = running.end()
+    run = left.run
+    assert (left.code, run["verdict"]) == (1, "OK"), left.words
+    assert [step["ended_by"] for step in run["steps"]] == ["failures", "failures"]
+    failed = Counter(row["step"] for row in left.records if row["outcome"] not in {"ok", "cancelled"})
+    assert 6 <= failed[0] <= 16
+    assert 6 <= failed[1] <= 10
+    assert left.count("step", "outcome")[(1, "connect_error")] == failed[1]
+
+
+def test_a_cap_of_requests_is_never_passed(server: tuple[str, Path], tmp_path: Path) -> None:
+    """Warm-up and drain count too; the run says that it did not come to its end."""
+    file = scenario(tmp_path, steps=[2, 4], max_requests=20)
+    with locust(tmp_path, "--scenario", str(file), "-H", server[0], "--processes", "2", OPENAI_API_KEY=KEY) as running:
+        left = running.end()
+    run = left.run
+    assert (left.code, run["verdict"]) == (6, "INCOMPLETE"), left.words
+    assert run["steps"][-1]["ended_by"] == "budget"
+    assert 16 <= len(left.records) <= 20
+    assert "max_requests" in run["reasons"][0]
+
+
+def test_a_full_disk_ends_the_run_and_loses_nothing(server: tuple[str, Path], tmp_path: Path) -> None:
+    """One sentence, INCOMPLETE, and the records are in the spools."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "requests.jsonl").symlink_to("/dev/full")
+    file = scenario(tmp_path, steps=[2], window_s=20.0)
+    with locust(tmp_path, "--scenario", str(file), "-H", server[0], "--processes", "2", OPENAI_API_KEY=KEY) as running:
+        left = running.end(30)
+    assert left.code == 6, left.words
+    assert left.run["verdict"] == "INCOMPLETE"
+    assert left.complaint().startswith(f"{left.folder}/requests.jsonl: cannot be written: No space left on device")
+    assert "Traceback" not in left.words
+    rows = left.spooled
+    assert sum("outcome" in row for row in rows) == sum("start" in row for row in rows) > 0
+
+
+def test_nobody_listens(tmp_path: Path) -> None:
+    """A refused port is a sentence and exit code 3, and no run folder stays."""
+    url = f"http://127.0.0.1:{locusts.free_port()}"
+    arguments = ("--scenario", str(scenario(tmp_path)), "-H", url, "--processes", "1")
+    with locust(tmp_path, *arguments) as running:
+        left = running.end(20)
+    assert left.code == 3, left.words
+    assert "Traceback" not in left.words
+    assert url.removeprefix("http://") in left.complaint()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("-t", "5"), "use --duration 5 for the window of each step"),
+        (("--steps", "0"), "load.steps"),
+        (("--scenario", "nope"), "nope"),
+    ],
+)
+def test_wrong_usage_is_a_sentence(tmp_path: Path, arguments: tuple[str, ...], sentence: str) -> None:
+    """Exit code 2, no traceback, no request."""
+    with locust(tmp_path, "--scenario", str(scenario(tmp_path)), "-H", "http://127.0.0.1:9", *arguments) as running:
+        left = running.end(20)
+    assert left.code == 2
+    assert sentence in left.words
+    assert "Traceback" not in left.words
+
+
+def test_no_endpoint_named(tmp_path: Path) -> None:
+    """Without -H there is nothing to do."""
+    with locust(tmp_path, "--scenario", str(scenario(tmp_path))) as running:
+        left = running.end(20)
+    assert (left.code, "--host" in left.complaint()) == (2, True)
+
+
+def test_a_run_ends_when_its_parent_is_gone(server: tuple[str, Path], tmp_path: Path) -> None:
+    """`llmload run` is killed: Locust ends the run as at Ctrl-C."""
+    parent = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    file = scenario(tmp_path, steps=[1], window_s=30.0)
+    names = {"OPENAI_API_KEY": KEY, "LLMLOAD_PARENT_PID": str(parent.pid)}
+    try:
+        with locust(tmp_path, "--scenario", str(file), "-H", server[0], "--processes", "1", **names) as running:
+            running.until_measuring()
+            parent.kill()
+            parent.wait()
+            left = running.end(20)
+    finally:
+        parent.kill()
+        parent.wait()
+    assert (left.code, left.run["verdict"]) == (6, "INCOMPLETE"), left.words
