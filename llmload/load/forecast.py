@@ -23,7 +23,7 @@ class Step:
     least_s: float
     """Warm-up and window at their shortest."""
     most_s: float
-    """Warm-up at its shortest, window at its cap, drain at its limit."""
+    """Warm-up at its shortest, window and drain at their longest."""
     warmup: int
     """Requests of the warm-up."""
     window: int
@@ -50,7 +50,7 @@ def steps(scenario: Scenario) -> list[Step]:
             Step(
                 concurrency=users,
                 least_s=load.warmup_s + load.window_s,
-                most_s=load.warmup_s + load.window_cap_s + load.drain_limit_s,
+                most_s=load.warmup_s + (load.window_cap_s if blocks else load.window_s) + load.drain_limit_s,
                 warmup=users * load.warmup_requests,
                 window=blocks * sum(parts),
                 input_tokens=round(sum(count * size[0] for count, size in zip(counts, sizes, strict=True))),
@@ -98,9 +98,9 @@ def of(scenario: Scenario) -> str:
     )
     if priced:
         rows[0].append("cost")
-        rows[-1].append(f"{cost(scenario, total_in, total_out):,.2f}")
+        rows[-1].append(f"{cost(scenario, total_in, total_out):,.4f}")
         for row, step in zip(rows[1:-1], plan, strict=True):
-            row.append(f"{cost(scenario, step.input_tokens, step.output_tokens):,.2f}")
+            row.append(f"{cost(scenario, step.input_tokens, step.output_tokens):,.4f}")
     lines = [f"{scenario.name}: {scenario.description}" if scenario.description else scenario.name, ""]
     for cls, part in zip(scenario.classes, parts, strict=True):
         wanted = cls.input_tokens.notation if cls.input_tokens else f"{_input(scenario, cls):,.0f} (estimated)"

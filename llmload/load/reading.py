@@ -5,18 +5,17 @@ there and one field. What a value may look like is `values.py`; this file reads 
 """
 
 import dataclasses
-import difflib
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import llmload
 from llmload.exits import Exit, Stop
-from llmload.load import dataset, values
+from llmload.load import dataset, override, values
 from llmload.load.lengths import BUILTIN_INPUT
+from llmload.load.override import Given
 from llmload.load.prompts import KINDS
 from llmload.load.scenario import SLO, Limits, Load, Scenario, WorkloadClass
 from llmload.load.values import Parser
@@ -96,14 +95,6 @@ _TAKEN_NAMES = {"all"}
 """`all` is the report's row for all classes together."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """A value from the command line: still a text, and its key as it was given."""
-
-    text: str
-    key: str
-
-
 def load(name_or_path: str, overrides: Sequence[tuple[str, str]] = ()) -> Scenario:
     """Read a scenario file, or a shipped scenario by its bare name, with `overrides` (dotted key, value) on top.
 
@@ -121,7 +112,7 @@ def load(name_or_path: str, overrides: Sequence[tuple[str, str]] = ()) -> Scenar
     except tomllib.TOMLDecodeError as error:
         raise Stop(f"{shown}: no valid TOML: {error}") from error
     for key, text in overrides:
-        _override(shown, raw, key, text)
+        override.put(shown, raw, key, text)
     return _Reader(shown, path).scenario(raw)
 
 
@@ -143,9 +134,7 @@ def find(name_or_path: str) -> Path:
     if name_or_path in known:
         return known[name_or_path]
     what = "a folder, no scenario file" if path.is_dir() else "no such scenario file"
-    guess = difflib.get_close_matches(path.stem, known, 1)
-    hint = f"; did you mean {guess[0]}?" if guess else ""
-    raise Stop(f"{name_or_path}: {what}; shipped scenarios: {', '.join(known)}{hint}")
+    raise Stop(f"{name_or_path}: {what}; shipped scenarios: {', '.join(known)}{override.guess(path.stem, known)}")
 
 
 def resolved(scenario: Scenario) -> dict[str, Any]:
@@ -183,54 +172,6 @@ def _known(record: Any, data: dict[str, Any]) -> dict[str, Any]:
     return {item.name: data[item.name] for item in dataclasses.fields(record) if item.name in data}
 
 
-def _override(shown: str, raw: dict[str, Any], key: str, text: str) -> None:
-    """Put one value from the command line into the raw tables."""
-    where = raw
-    parts = key.split(".")
-    if parts[0] == "class":
-        classes = [row for row in raw.get("class", []) if isinstance(row, dict)]
-        names = [str(row.get("name")) for row in classes]
-        if len(parts) < 3 or parts[1] not in names:
-            raise Stop(
-                f"{shown}: {key} (from the command line): expected class.NAME.KEY with one of the classes "
-                f"{', '.join(names)}{_guess(parts[1] if len(parts) > 1 else '', names)}"
-            )
-        where, parts = classes[names.index(parts[1])], parts[2:]
-    # The names of headers, labels and body members may hold dots themselves.
-    free = next((at for at, part in enumerate(parts[:-1]) if part in {"headers", "labels", "extra_body"}), None)
-    if free is not None:
-        parts = [*parts[: free + 1], ".".join(parts[free + 1 :])]
-    for part in parts[:-1]:
-        where = where.setdefault(part, {})
-        if not isinstance(where, dict):
-            raise Stop(f"{shown}: {key} (from the command line): {part} is no table")
-    where[parts[-1]] = _Given(text, key)
-
-
-def _toml(text: str) -> Any:
-    """A text from the command line as TOML would read it; `1,4` is a list; anything else is the text itself."""
-    for form in (f"v = {text}", f"v = [{text}]"):
-        try:
-            table = tomllib.loads(form)
-        except tomllib.TOMLDecodeError:
-            continue
-        if set(table) == {"v"}:
-            return table["v"]
-    return text
-
-
-def _plain(value: Any) -> Any:
-    """A free table with what the command line put into it."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return _toml(value.text) if isinstance(value, _Given) else value
-
-
-def _guess(word: str, words: Sequence[str]) -> str:
-    close = difflib.get_close_matches(word, words, 1)
-    return f"; did you mean {close[0]}?" if close else ""
-
-
 class _Reader:
     """Turns the raw tables of one file into a scenario; remembers the file for its sentences."""
 
@@ -245,11 +186,12 @@ class _Reader:
     def read(self, table: str, raw: Any, keys: dict[str, Parser]) -> dict[str, Any]:
         """A table with every value parsed; raises Stop for a key that is unknown or a value that does not fit."""
         if not isinstance(raw, dict):
-            got = values.shown(raw.text if isinstance(raw, _Given) else raw)
+            got = values.shown(raw.text if isinstance(raw, Given) else raw)
             raise Stop(f"{self.shown}: {table}: expected a table, got {got}", Exit.USAGE)
-        for key in raw:
+        for key, value in raw.items():
             if key not in keys:
-                raise self.stop(table, key, f"unknown key; {self.elsewhere(table, key) or _expected(key, keys)}")
+                problem = f"unknown key; {self.elsewhere(table, key) or _expected(key, keys)}"
+                raise self.stop(*_place(table, key, value), problem)
         return {key: self.parse(table, key, value, keys[key]) for key, value in raw.items()}
 
     def elsewhere(self, table: str, key: str) -> str:
@@ -265,9 +207,8 @@ class _Reader:
         """One value. What came from the command line is tried as a text and as TOML."""
         if parser in {dict, list}:
             return value
-        tries = [_plain(value)]
-        if isinstance(value, _Given):
-            table, key = "", f"{value.key} (from the command line)"
+        tries = [override.plain(value)]
+        if isinstance(value, Given):
             tries.insert(0, value.text)
         problem = ""
         for form in tries:
@@ -275,7 +216,7 @@ class _Reader:
                 return parser(form)
             except ValueError as error:
                 problem = str(error)
-        raise self.stop(table, key, problem)
+        raise self.stop(*_place(table, key, value), problem)
 
     def scenario(self, raw: dict[str, Any]) -> Scenario:
         """The whole file."""
@@ -358,7 +299,10 @@ class _Reader:
             if "path" not in own:
                 raise self.stop(table, "path", 'missing; source = "file" needs the path of its data file')
             own["path"] = self.file(table, "path", own["path"])
-            own["digest"] = dataset.load(own["path"]).digest
+            try:
+                own["digest"] = dataset.load(own["path"]).digest
+            except Stop as stop:
+                raise self.stop(table, "path", stop.message) from None
         elif "path" in own:
             raise self.stop(table, "path", 'belongs to source = "file"')
         else:
@@ -377,7 +321,7 @@ class _Reader:
         cap = own.get("window_cap_s", Load().window_cap_s)
         if cap >= window:
             return
-        if "window_cap_s" in own and isinstance(raw.get("window_s"), _Given) <= isinstance(raw["window_cap_s"], _Given):
+        if "window_cap_s" in own and isinstance(raw.get("window_s"), Given) <= isinstance(raw["window_cap_s"], Given):
             raise self.stop("[load]", "window_cap_s", f"expected at least window_s ({window:g}), got {cap:g}")
         own["window_cap_s"] = window
 
@@ -399,5 +343,10 @@ class _Reader:
                     raise self.stop(f"[[class]] {cls.name}", "tools", 'belongs to api = "chat"')
 
 
+def _place(table: str, key: str, value: Any) -> tuple[str, str]:
+    """Table and key as a person knows them: what was typed on the command line is named as it was typed."""
+    return ("", f"{value.key} (from the command line)") if isinstance(value, Given) else (table, key)
+
+
 def _expected(key: str, keys: dict[str, Parser]) -> str:
-    return f"expected one of: {', '.join(keys)}{_guess(key, list(keys))}"
+    return f"expected one of: {', '.join(keys)}{override.guess(key, list(keys))}"

@@ -36,7 +36,9 @@ def _refused(expected: str, value: Any) -> ValueError:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
 
 
 def whole(low: int, high: int = 2**53) -> Parser:

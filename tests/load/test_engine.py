@@ -21,6 +21,7 @@ def post(url: str, body: dict[str, Any]) -> Any:
 
 
 @pytest.mark.engine
+@pytest.mark.slow
 def test_the_engine_counts_what_was_asked_for() -> None:
     """Fitted by the engine's own /tokenize, prompts of every class are within 5 % of their length in its usage."""
     try:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmload.exits import Exit, Stop
-from llmload.load import reading
+from llmload.load import override, reading
 from llmload.load.scenario import SLO, Lengths, Limits, Load, Scenario, WorkloadClass
 
 SHIPPED = ["baseline", "demo", "llama", "long-context", "long-output", "mixed", "short-only", "smoke"]
@@ -331,6 +331,11 @@ def test_data_files(write, tmp_path: Path) -> None:
     cls = reading.load(write(text)).classes[0]
     assert (cls.source, cls.path) == ("file", str(tmp_path / "data.jsonl"))
     assert cls.digest == hashlib.sha256(b'{"prompt": "hi"}\n').hexdigest()
+    (tmp_path / "empty.jsonl").write_text("")
+    assert refused(write('[[class]]\nname = "own"\npath = "empty.jsonl"')) == (
+        f"[[class]] own path: {tmp_path}/empty.jsonl: no prompt in it; expected at least one line such as "
+        '{"prompt": "…"}'
+    )
     assert refused(write(f"{text}\ninput_tokens = 5")) == (
         '[[class]] own input_tokens: belongs to built-in prompts; those of source = "file" go as they are'
     )
@@ -386,6 +391,8 @@ def test_overrides() -> None:
          "short, medium, long; did you mean short?")),
         ("seed.x", "1", "seed.x (from the command line): seed is no table"),
         ("load", "1", '[load]: expected a table, got "1"'),
+        ("load.seed", "1", ("load.seed (from the command line): unknown key; it belongs to the top of the file, "
+         "before the first [table]")),
         ("extra_body.n", "3", ("extra_body: n: expected 1, got 3: several choices share one usage, so that no time per "
          "token could be told; take it out")),
     ],
@@ -401,6 +408,47 @@ def test_a_longer_window_from_the_command_line_lifts_the_cap() -> None:
     load = reading.load("mixed", [("load.window_s", "3600")]).load
     assert (load.window_s, load.window_cap_s) == (3600.0, 3600.0)
     assert "window_cap_s" in refused("mixed", [("load.window_cap_s", "5")])
+
+
+def test_tools(write) -> None:
+    """Tools go into the request as they are; the completions API has none."""
+    text = '[[class]]\nname = "short"\n[[class.tools]]\ntype = "function"\n[class.tools.function]\nname = "f"'
+    assert reading.load(write(text)).classes[0].tools == ({"type": "function", "function": {"name": "f"}},)
+    assert refused(write(f'api = "completions"\n{text}')) == '[[class]] short tools: belongs to api = "chat"'
+    assert refused(write('[[class]]\nname = "short"\ntools = ["f"]')).startswith(
+        "[[class]] short tools: expected a list of tables"
+    )
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.dates(),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def table(keys: dict) -> st.SearchStrategy:
+    """A table with some of these keys and anything as values."""
+    return st.dictionaries(st.sampled_from(sorted(keys)), ANY, max_size=3)
+
+
+@given(
+    table(reading.TOP),
+    st.fixed_dictionaries({}, optional={name: table(keys) for name, keys in reading.TABLES.items()}),
+    st.lists(table(reading.CLASS).map(lambda row: {"name": "short", **row}), max_size=2),
+    st.lists(st.tuples(st.sampled_from(["load.steps", "load.x.y", "class.short.weight", "seed", "headers.a.b"]),
+                       st.text(max_size=4)), max_size=2),
+)  # fmt: skip
+def test_whatever_stands_in_a_file_is_read_or_refused_in_a_sentence(top, tables, classes, overrides) -> None:
+    """No value of any type at any key ends in anything but a scenario or a Stop."""
+    raw = {**top, **tables, "class": classes}
+    try:
+        for key, text in overrides:
+            override.put("f", raw, key, text)
+        scenario = reading._Reader("f", Path("f.toml")).scenario(raw)
+    except Stop:
+        return
+    assert reading.from_resolved(json.loads(json.dumps(reading.resolved(scenario)))) == scenario
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8)
