@@ -127,7 +127,7 @@ class Conductor:
         self.idle.clear()
         self._greenlet = gevent.getcurrent()
         try:
-            prepared = prepare.prepare(self.environment.parsed_options, self._host(), self.voice.say)
+            prepared = prepare.prepare(self._wanted(), self.voice.say)
             self._run(self._open(prepared, free=False))
         except Stop as stop:
             self._refuse(stop)
@@ -278,7 +278,7 @@ class Conductor:
         """A locustfile of the user's own begins. Raises Stop."""
         self.idle.clear()
         try:
-            prepared = prepare.ready(scenario, self.environment.parsed_options, self._host(), self.voice.say)
+            prepared = prepare.ready(scenario, self._wanted(), self.voice.say)
             run = self._open(prepared, free=True)
             self._enlist(run)
             now = time.time()
@@ -311,9 +311,11 @@ class Conductor:
 
     # Beginning and end
 
-    def _host(self) -> str | None:
-        host = self.environment.host or self.environment.parsed_options.host
-        return host or next((item.host for item in self.runner.user_classes if item.host), None)
+    def _wanted(self) -> prepare.Wanted:
+        given = self.environment.parsed_options
+        host = self.environment.host or given.host
+        host = host or next((item.host for item in self.runner.user_classes if item.host), None)
+        return prepare.Wanted(given, host, again=self.run is not None)
 
     def _open(self, prepared: Prepared, *, free: bool) -> Run:
         folder = prepared.folder

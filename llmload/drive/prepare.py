@@ -27,34 +27,50 @@ class Prepared:
     save_text: bool
 
 
-def prepare(given: Any, host: str | None, say: Callable[[str], None]) -> Prepared:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked for: the options, the endpoint, and whether this process has had a run already."""
+
+    given: Any
+    host: str | None
+    again: bool = False
+
+
+def prepare(wanted: Wanted, say: Callable[[str], None]) -> Prepared:
     """Read the scenario that the options name, make the run folder, and look at the endpoint.
 
     Raises Stop: USAGE for options, scenario and folder, UNMEASURABLE for the endpoint. A folder that was made here
     is taken away again then.
     """
-    return ready(reading.load(given.scenario, options.overrides(given)), given, host, say)
+    return ready(reading.load(wanted.given.scenario, options.overrides(wanted.given)), wanted, say)
 
 
-def ready(scenario: Scenario, given: Any, host: str | None, say: Callable[[str], None]) -> Prepared:
+def ready(scenario: Scenario, wanted: Wanted, say: Callable[[str], None]) -> Prepared:
     """The same for a scenario that is there already."""
-    if not host:
+    given = wanted.given
+    if not wanted.host:
         raise Stop("no endpoint: name it with --host URL (-H), or in the page's Host field")
-    folder = folder_for(given, scenario)
+    folder = folder_for(wanted, scenario)
     try:
-        sending, findings = preflight.run(scenario, host, send_options(given), say)
+        sending, findings = preflight.run(scenario, wanted.host, send_options(given), say)
     except BaseException:
-        if not given.run_folder:
+        if wanted.again or not given.run_folder:
             folder.rmdir()
         raise
     return Prepared(scenario, sending, findings, folder, time.time(), bool(given.save_text))
 
 
-def folder_for(given: Any, scenario: Scenario) -> Path:
-    """The run folder that was named, or a new one. Raises Stop(USAGE) if it cannot be made or holds a run already."""
+def folder_for(wanted: Wanted, scenario: Scenario) -> Path:
+    """The run folder that was named, for the first run; a new one beside it for every further one, or in `--out`.
+
+    Raises Stop(USAGE) if it cannot be made or holds a run already.
+    """
+    given = wanted.given
     if not given.run_folder:
         return runfolder.create(Path(given.out or options.DEFAULT_OUT), scenario.name)
     folder = Path(given.run_folder)
+    if wanted.again:
+        return runfolder.create(folder.parent, scenario.name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,0 +1,89 @@
+"""The same run through Locust's web page: started, stopped and started again by its buttons' requests."""
+
+import json
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tests.drive import locusts
+from tests.drive.locusts import locust, scenario
+from tests.simulate import child
+
+
+def press(url: str, **form: str) -> Any:
+    """Send a form as the page does; GET if there is none."""
+    data = urllib.parse.urlencode(form).encode() if form else None
+    with urllib.request.urlopen(url, data, timeout=20) as answer:
+        return json.loads(answer.read())
+
+
+def page(url: str) -> str:
+    """The start page, once Locust serves it."""
+    for _ in range(100):
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(url)
+
+
+def finished(folder: Path) -> dict[str, Any]:
+    """run.json of a run that has a verdict."""
+    for _ in range(400):
+        path = folder / "run.json"
+        if path.exists() and (run := json.loads(path.read_bytes()))["verdict"]:
+            return dict(run)
+        time.sleep(0.05)
+    raise AssertionError(folder)
+
+
+def test_start_stop_and_start_again(tmp_path: Path) -> None:
+    """The first run ends by itself, the second is stopped: each has a folder, a verdict, and all its records."""
+    file = scenario(tmp_path, steps=[1], window_s=0.5)
+    port = str(locusts.free_port())
+    ui = f"http://127.0.0.1:{port}"
+    arguments = ("--scenario", str(file), "--processes", "2", "--web-host", "127.0.0.1", "--web-port", port)
+    with (
+        child.running("--ttft-ms", "30", "--itl-ms", "10") as server,
+        locust(tmp_path, *arguments, headless=False, OPENAI_API_KEY="sk-not-on-the-page") as running,
+    ):
+        first = page(ui)
+        assert "sk-not-on-the-page" not in first
+        for name in ("scenario", "model", "steps", "duration"):
+            assert f'"{name}"' in first.replace("&#34;", '"'), name
+        while len(running.workers()) < 2 or "2 workers connected" not in running.words():
+            time.sleep(0.05)
+        assert press(f"{ui}/swarm", host=server.url, steps="2")["success"]
+        one = finished(running.folder)
+        assert (one["verdict"], [step["concurrency"] for step in one["steps"]]) == ("OK", [2])
+        while press(f"{ui}/stats/requests")["state"] not in {"stopped", "ready"}:
+            time.sleep(0.05)
+        assert press(f"{ui}/swarm", host=server.url, steps="3", duration="30s")["success"]
+        while not (others := list(tmp_path.glob("*-short/run.json"))):
+            time.sleep(0.05)
+        second = locusts.Running(running.process, others[0].parent, running.log)
+        second.until_measuring()
+        assert press(f"{ui}/stop", now="yes")["success"]
+        two = finished(second.folder)
+        left = locusts.Left(0, second.folder, running.words())
+    assert (two["verdict"], two["reasons"]) == ("INCOMPLETE", ["stopped by the user"])
+    assert two["steps"][0]["ended_by"] == "stopped"
+    assert all(line["lost"] == 0 for line in two["accounting"].values())
+    assert len(left.records) == sum(line["started"] for line in two["accounting"].values())
+
+
+def test_a_wrong_scenario_from_the_form_is_a_sentence_in_the_log(tmp_path: Path) -> None:
+    """The page stays, nothing runs, and the Logs tab says what is wrong."""
+    port = str(locusts.free_port())
+    ui = f"http://127.0.0.1:{port}"
+    arguments = ("--scenario", str(scenario(tmp_path)), "--web-host", "127.0.0.1", "--web-port", port)
+    with locust(tmp_path, *arguments, headless=False) as running:
+        page(ui)
+        press(f"{ui}/swarm", host="http://127.0.0.1:9", steps="none")
+        while "/ERROR/llmload: " not in running.words():
+            time.sleep(0.05)
+        assert any("load.steps" in line for line in press(f"{ui}/logs")["master"])
+        assert running.process.poll() is None
