@@ -21,6 +21,8 @@ from llmload.load.scenario import Scenario, WorkloadClass
 _LARGEST_BLOCK = 1000
 _DRAWS = 100
 """Answer lengths are drawn by the hundred, as prompt lengths are."""
+_WRITTEN_AHEAD = 1000
+"""Prompts written before the first request: a long one takes a millisecond, which would stand in the streams' way."""
 _CHARS_PER_TOKEN = 4
 """Only to tell which prompt of a data file is the longest."""
 
@@ -105,6 +107,8 @@ class _Source:
         self.order = lru_cache(maxsize=8)(self._make_order)
         self.answers = lru_cache(maxsize=8)(self._make_answers)
         self.prefix = self._make_prefix() if cls.shared_prefix_tokens else ""
+        for number in range(min(self.size, _WRITTEN_AHEAD)):
+            self.prompt(number)
 
     def call(self, phase: Phase, step: int, index: int, occurrence: int) -> Call:
         """The class's request number `occurrence` (0-based) of a step and phase."""
