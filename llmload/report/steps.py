@@ -35,10 +35,10 @@ class Step:
 
     @property
     def label(self) -> str:
-        """What the step asks for, short: `8`, or `2.5/s` in open loop."""
+        """What the step asks for, short: `8`, `2.5/s` in open loop, `free` where users sent as they liked."""
         if self.concurrency is not None:
             return str(self.concurrency)
-        return f"{self.rate:g}/s" if self.rate is not None else "?"
+        return f"{self.rate:g}/s" if self.rate is not None else "free"
 
     @property
     def words(self) -> str:

@@ -6,7 +6,7 @@ steps. `believable` plays a server whose answers slow down as more are in flight
 
 import heapq
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +85,15 @@ def scenario(**more: Any) -> dict[str, Any]:
 
 def write(
     folder: Path,
-    records: Iterable[dict[str, Any]],
+    records: Iterable[dict[str, Any]] | None,
     steps: Sequence[dict[str, Any]] | None = None,
     generator: Iterable[dict[str, Any]] | None = (),
     **more: Any,
 ) -> Path:
-    """Make a run folder: an `OK` run unless `more` says otherwise about run.json. `generator=None`: no such file."""
+    """Make a run folder: an `OK` run unless `more` says otherwise about run.json.
+
+    None for records or generator: that file is not touched.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     run = {
         "schema": 1,
@@ -135,7 +138,8 @@ def write(
         "reasons": [],
     }
     write_json(folder / "run.json", run | more)
-    lines(folder / "requests.jsonl", records)
+    if records is not None:
+        lines(folder / "requests.jsonl", records)
     if generator is not None:
         lines(folder / "generator.jsonl", generator)
     return folder
@@ -175,39 +179,46 @@ def believable(
     Prefill of 8,000 tokens/s shared by all, decode slower with more in flight, 429 above 24 in flight, cut streams
     now and then. `most` ends a window early at so many measured requests.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     draw = random.Random(seed)
     seqs = dict.fromkeys((f"w{n + 1}" for n in range(workers)), 0)
-    rows, steps, samples = [], [], []
+    steps: list[dict[str, Any]] = []
+    samples: list[dict[str, Any]] = []
     clock = 0.0
-    for index, level in enumerate(levels):
-        begin, end, measured = clock + 5, clock + 5 + window_s, 0
-        free = [(clock + draw.random(), user) for user in range(level)]
-        heapq.heapify(free)
-        while free:
-            sent, user = heapq.heappop(free)
-            if sent > end:
-                continue
-            phase = "warmup" if sent < begin else "measure"
-            if phase == "measure":
-                measured += 1
+
+    def attempts() -> Iterator[dict[str, Any]]:
+        nonlocal clock
+        for index, level in enumerate(levels):
+            begin, end, last, measured = clock + 5, clock + 5 + window_s, 0.0, 0
+            free = [(clock + draw.random(), user) for user in range(level)]
+            heapq.heapify(free)
+            while free:
+                sent, user = heapq.heappop(free)
+                if sent > end:
+                    continue
+                phase = "warmup" if sent < begin else "measure"
+                measured += phase == "measure"
                 if most is not None and measured >= most:
                     end = sent
-            row = _attempt(draw, level, sent)
-            worker = f"w{user % workers + 1}"
-            row |= {"worker": worker, "seq": seqs[worker], "step": index, "concurrency": level, "phase": phase}
-            row["run"] = "20261201T000000Z-believable"
-            if not failures and row["outcome"] != "ok":
-                continue
-            seqs[worker] += 1
-            rows.append(row)
-            heapq.heappush(free, (sent + row["end_ms"] / 1000 + 0.001, user))
-        clock = max([end, *(row["sent_at"] - START + row["end_ms"] / 1000 for row in rows[-level * 3 :])]) + 1
-        steps.append(step(index, level, begin, end))
-        samples += [
-            second(at, worker, cpu=0.05 + level * 0.012, lag=draw.uniform(0.1, 0.9), streams=level // workers)
-            for at in range(int(begin), int(end) + 1)
-            for worker in seqs
-        ]
+                row = _attempt(draw, level, sent)
+                worker = f"w{user % workers + 1}"
+                row |= {"worker": worker, "seq": seqs[worker], "step": index, "concurrency": level, "phase": phase}
+                row["run"] = "20261201T000000Z-believable"
+                done = sent + row["end_ms"] / 1000
+                heapq.heappush(free, (done + 0.001, user))
+                if failures or row["outcome"] == "ok":
+                    seqs[worker] += 1
+                    last = max(last, done)
+                    yield row
+            steps.append(step(index, level, begin, end))
+            samples.extend(
+                second(at, worker, cpu=0.05 + level * 0.012, lag=draw.uniform(0.1, 0.9), streams=level // workers)
+                for at in range(int(begin), int(min(end, begin + 3600)) + 1)
+                for worker in seqs
+            )
+            clock = max(end, last) + 1
+
+    lines(folder / "requests.jsonl", attempts())
     names = [
         {"name": name, "weight": weight, "slo": None, "extra_body": {}} for name, (weight, _, _) in CLASSES.items()
     ]
@@ -216,7 +227,7 @@ def believable(
     made["load"] |= {"steps": list(levels), "window_s": window_s}
     return write(
         folder,
-        rows,
+        None,
         steps,
         samples,
         scenario=made,

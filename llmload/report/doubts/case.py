@@ -47,10 +47,12 @@ def listed(parts: Iterable[str], most: int = 6) -> str:
 
 
 def at(steps: Iterable[Step], most: int = 8) -> str:
-    """`at 8, 16 and 32 in flight`."""
+    """`at 8, 16 and 32 in flight`, `at 2.5/s`; `in step 0` where nothing was asked for."""
     found = list(steps)
-    unit = "in flight" if all(step.concurrency is not None for step in found) else ""
     words = [step.label for step in found]
     if len(words) > most:
         words = [*words[: most - 1], f"{len(words) - most + 1} more"]
-    return f"at {' and '.join([', '.join(words[:-1]), words[-1]] if len(words) > 1 else words)} {unit}".strip()
+    joined = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    if all(step.concurrency is None and step.rate is None for step in found):
+        return f"in step {', '.join(str(step.index) for step in found)}"
+    return f"at {joined} in flight" if all(step.concurrency is not None for step in found) else f"at {joined}"

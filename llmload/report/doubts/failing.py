@@ -64,6 +64,6 @@ def no_failures(case: Case) -> Iterator[str]:
         step, n = min(clean, key=lambda pair: pair[1])
         if n < 300:
             yield (
-                f"0 of {n} failed at {step.label}: with so few that still stands for a failure share of up to "
+                f"0 of {n} failed {at([step])}: with so few that still stands for a failure share of up to "
                 f"{percent(min(1.0, 3 / n))} (3/n, 95 % confidence)"
             )

@@ -1,0 +1,94 @@
+"""`llmload report` as people and pipelines call it: real processes, real exit codes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+from llmload.exits import Exit
+from tests.report.synthetic import record, step, write
+
+
+def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    command = [sys.executable, "-m", "llmload", "report", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nine successes and a failure."""
+    rows = [record(n) for n in range(9)] + [record(9, outcome="rate_limited", end=2.0, error="429 slow down")]
+    return write(tmp_path_factory.mktemp("runs") / "run", rows)
+
+
+def test_table_by_default(run: Path) -> None:
+    """Head, tables, what failed, WARNINGS, verdict; exit code 0."""
+    done = call(run)
+    assert done.returncode == Exit.OK, done.stderr
+    for words in ("What users felt", "All attempts", "429 slow down", "WARNINGS", "verdict: OK"):
+        assert words in done.stdout
+    assert done.stderr == ""
+
+
+def test_json_is_alone_on_stdout(run: Path) -> None:
+    """Programs read it as it comes, and it is the file."""
+    done = call(run, "--format", "json")
+    assert orjson.loads(done.stdout)["rows"][0]["ok"] == 9
+    assert done.stdout == (run / "summary.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("kind", "begin"), [("csv", "step,concurrency,"), ("markdown", "# "), ("html", "<!doctype html>")]
+)
+def test_other_formats(run: Path, kind: str, begin: str) -> None:
+    """Each begins as it should."""
+    assert call(run, "--format", kind).stdout.startswith(begin)
+
+
+def test_gates_and_ratios_set_the_exit_code(run: Path) -> None:
+    """A gate that does not hold, and too many failures, are 1, with the reason said."""
+    done = call(run, "--gate", "ttft_ms.ok.p50<=100", "--gate", "success_share>=0.95@1")
+    assert done.returncode == Exit.FAILED
+    assert "gate ttft_ms.ok.p50<=100: holds (100 at 1)" in done.stdout
+    assert "gate success_share>=0.95@1: does not hold (0.9 at 1)" in done.stdout
+    done = call(run, "--max-fail-ratio", "0.05", "--format", "csv")
+    assert done.returncode == Exit.FAILED
+    assert "10.00% of the measured attempts failed; --max-fail-ratio allows 5.00%" in done.stderr
+    assert call(run, "--max-fail-ratio", "0.1").returncode == Exit.OK
+
+
+def test_the_worst_of_several_runs_counts(run: Path, tmp_path: Path) -> None:
+    """A whole run and a killed one: both are printed, INCOMPLETE wins."""
+    killed = write(tmp_path / "killed", [record(0)], [step(end=None)], verdict=None, ended_at=None)
+    done = call(run, killed)
+    assert done.returncode == Exit.INCOMPLETE
+    assert "verdict: OK" in done.stdout
+    assert "verdict: INCOMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["/nowhere"], Exit.UNJUDGED, "no run folder"),
+        (["/nowhere", "--gate", "ttft<1"], Exit.USAGE, "no figure 'ttft'"),
+        (["/nowhere", "--max-fail-ratio", "5"], Exit.USAGE, "from 0 to 1"),
+        ([], Exit.USAGE, "RUN"),
+    ],
+)
+def test_wrong_use_is_a_sentence(words: list[str], code: Exit, sentence: str) -> None:
+    """No traceback, the right code."""
+    done = call(*words)
+    assert done.returncode == code
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_reader_that_leaves(run: Path) -> None:
+    """`llmload report … | head -1` ends quietly."""
+    shell = f"{sys.executable} -m llmload report {run} --format html | head -c 1"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stderr == ""

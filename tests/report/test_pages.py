@@ -1,0 +1,273 @@
+"""What is written and printed: goldens, pages that need no network, text that cannot break out, never NaN.
+
+`UPDATE_GOLDENS=1 pytest tests/report` writes the goldens anew; look at the difference before committing it.
+"""
+
+import csv
+import io
+import os
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from llmload import report
+from llmload.exits import Stop
+from llmload.report import building, columns, files, plots
+from llmload.report.building import Built
+from llmload.report.grid import Head
+from llmload.report.grid import lines as grid_lines
+from tests.report.synthetic import believable, record, scenario, second, step, write
+from tests.report.worked import built_of
+
+GOLDENS = Path(__file__).parent / "goldens"
+UPDATE = bool(os.environ.get("UPDATE_GOLDENS"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of three steps with failures, small enough to read."""
+    return believable(tmp_path_factory.mktemp("runs") / "run", (1, 8, 32), 12.0, seed=2)
+
+
+@pytest.fixture(scope="module")
+def built(folder: Path) -> Built:
+    """The run, built, with a gate that holds and one that does not."""
+    return report.build(folder, gates=["success_share>=0.5", "short/ttft_ms.p99<=1@8"], max_fail_ratio=0.5)
+
+
+def golden(name: str, text: str) -> str:
+    """The golden of a name; with UPDATE it becomes the text."""
+    path = GOLDENS / name
+    if UPDATE:
+        GOLDENS.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("kind", "name"), [("markdown", "report.md"), ("table", "table.txt")])
+def test_golden_of_text(built: Built, kind: str, name: str) -> None:
+    """Tables for people, letter by letter."""
+    text = files.FORMATS[kind](built).replace(str(built.folder), "FOLDER")
+    text = "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+    assert text == golden(name, text)
+
+
+def test_golden_of_json(built: Built) -> None:
+    """summary.json, value by value; the last bits of a sum may differ between processors."""
+    text = files.FORMATS["json"](built)
+    assert near(orjson.loads(text), orjson.loads(golden("summary.json", text)))
+
+
+def test_golden_of_csv(built: Built) -> None:
+    """table.csv, cell by cell."""
+    text = files.FORMATS["csv"](built)
+    got, wanted = (list(csv.reader(io.StringIO(table))) for table in (text, golden("table.csv", text)))
+    assert [[number(cell) for cell in row] for row in got] == [
+        [pytest.approx(number(cell), rel=1e-9) if isinstance(number(cell), float) else cell for cell in row]
+        for row in wanted
+    ]
+
+
+def number(cell: str) -> float | str:
+    """A cell as a number, if it is one."""
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
+
+
+def near(got: Any, wanted: Any) -> bool:
+    """Whether two JSON values are the same but for the last bits of floats."""
+    if isinstance(wanted, dict):
+        return list(got) == list(wanted) and all(near(got[key], wanted[key]) for key in wanted)
+    if isinstance(wanted, list):
+        return len(got) == len(wanted) and all(near(*pair) for pair in zip(got, wanted, strict=True))
+    return got == (pytest.approx(wanted, rel=1e-9) if isinstance(wanted, float) else wanted)
+
+
+def test_every_figure_of_the_contract_is_there(built: Built) -> None:
+    """The keys of a row of summary.json, in the contract's order."""
+    assert list(built.summary) == ["schema", "run", "scenario", "verdict", "reasons", "rows"]
+    assert list(built.summary["rows"][-1]) == [
+        "step", "concurrency", "rate", "workload", "window_s", "planned", "not_sent", "warmup", "drain", "started",
+        "ok", "failed", "cancelled", "lost", "outcomes", "success_share", "in_flight_mean", "ttft_ms",
+        "ttft_content_ms", "itl_ms", "tpot_ms", "e2e_ms", "requests_per_s", "goodput_per_s", "goodput_share",
+        "slow_requests", "output_tokens_per_s", "output_tokens_per_s_peak", "output_tokens_per_s_per_user",
+        "output_tokens_per_s_request", "input_tokens_per_s", "input_tokens_mean", "output_tokens_mean",
+        "requested_output_tokens_mean", "token_source", "tokens_per_event_mean", "reached_length_share",
+        "from_schedule", "cost", "prefill_share", "stalls_per_1000_gaps", "stalled_request_share", "coalesced_share",
+        "flags", "gpu", "server", "generator",
+    ]  # fmt: skip
+
+
+def test_files_are_those_of_the_formats(folder: Path, built: Built) -> None:
+    """What lies in the folder is what --format prints, and nothing half written is left."""
+    for name, kind in files.FILES.items():
+        assert (folder / name).read_text(encoding="utf-8") == files.FORMATS[kind](built)
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+class Page(HTMLParser):
+    """Collects tags, attributes and text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag."""
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """Note text."""
+        self.words.append(data)
+
+
+def test_the_page_needs_no_network(folder: Path, built: Built) -> None:
+    """No script, no link to anything outside, no style that loads something."""
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    page = Page(text)
+    names = {tag for tag, _ in page.tags}
+    assert not names & {"script", "link", "iframe", "img", "object", "embed", "base"}
+    for tag, attributes in page.tags:
+        for name in ("src", "href", "xlink:href", "action"):
+            assert (attributes.get(name) or "#").startswith("#"), (tag, attributes)
+        assert not any(name.startswith("on") for name in attributes)
+    assert "@import" not in text
+    assert not re.search(r"url\((?!#)", text)
+
+
+def test_the_page_shows_everything(folder: Path, built: Built) -> None:
+    """All pictures, tables, warnings, gates and settings."""
+    page = Page((folder / "report.html").read_text(encoding="utf-8"))
+    words = " ".join(page.words)
+    for expected in (
+        *plots.PLOTS,
+        *columns.TABLES.values(),
+        *built.warnings,
+        "WARNINGS",
+        "Settings",
+        "Lengths in tokens",
+    ):
+        assert expected in words
+    assert "short/ttft_ms.p99<=1@8" in words
+    assert "does not hold" in words
+    assert [tag for tag, _ in page.tags].count("svg") == len(plots.PLOTS)
+
+
+def test_ids_of_pictures_do_not_meet(folder: Path, built: Built) -> None:
+    """Each reference inside a picture finds one id, of its own picture."""
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    pictures = re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL)
+    seen: set[str] = set()
+    for picture in pictures:
+        ids = set(re.findall(r'\bid="([^"]+)"', picture))
+        assert not ids & seen
+        assert set(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', picture)) <= {(i, "") for i in ids} | {
+            ("", i) for i in ids
+        }
+        seen |= ids
+
+
+EVIL = '<script>alert("x")</script> $\\frac{1}{2 | `code` **b** [red]r[/red]'
+
+
+def test_words_from_outside_stay_words(tmp_path: Path) -> None:
+    """Names and errors with markup of every format come out as they are, and draw."""
+    rows = [
+        record(0, workload=EVIL, served_model=EVIL),
+        record(1, workload=EVIL, outcome="http_error", end=9.0, error=EVIL),
+    ]
+    folder = write(
+        tmp_path, rows, scenario=scenario(name=EVIL, classes=[{"name": EVIL}, {"name": "b"}]), labels={"a": EVIL}
+    )
+    built = report.build(folder)
+    html = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in html
+    assert EVIL in " ".join(Page(html).words)
+    assert EVIL in files.FORMATS["table"](built)
+    assert "\\<script\\>" in files.FORMATS["markdown"](built)
+    assert orjson.loads(files.FORMATS["json"](built))["rows"][0]["workload"] == EVIL
+
+
+def test_never_nan(tmp_path: Path) -> None:
+    """Blank is blank in every format, also where nothing was measured."""
+    rows = [record(n, ttft=None, gaps=[], end=None, input_tokens=None, stamp_lag_ms=None) for n in range(3)]
+    rows += [record(3 + n, outcome="connect_error", end=None) for n in range(3)]
+    built = built_of(tmp_path, rows, steps=[step(), step(1, 4, None, None)])
+    for kind, render in files.FORMATS.items():
+        text = render(built)
+        assert not re.search(r"\bnan\b", text, re.IGNORECASE), kind
+        assert "Infinity" not in text
+
+
+def test_a_table_fits_into_120_columns(built: Built) -> None:
+    """Without folding."""
+    assert max(map(len, files.FORMATS["table"](built).splitlines())) <= 120
+
+
+def test_generator_bound_and_estimates_are_marked(tmp_path: Path) -> None:
+    """‡ beside the step, ~ beside figures built on estimated tokens, * beside a p95 of few."""
+    rows = [record(n, output_tokens_source="events") for n in range(20)]
+    built = built_of(tmp_path, rows, generator=[second(at, cpu=0.99) for at in range(5)])
+    felt, tried, _ = columns.tables(built.summary["rows"])
+    assert felt.lines[0].step == "1‡"
+    cells = dict(zip([column.key for column in felt.columns], felt.lines[0].cells, strict=True))
+    assert cells["ttft_ms.ok.p95"] == "100*"
+    assert cells["output_tokens_per_s"] == "20.0~"
+    assert "ttft_ms.ok.p99" not in cells
+    assert set(felt.marks) == {"*", "†", "~", "‡"}
+    assert "*" in tried.marks
+
+
+def test_blank_and_infinite_cells(tmp_path: Path) -> None:
+    """A figure that was not measured is blank, one that falls on failures is inf, none of them is 0."""
+    built = built_of(tmp_path, [record(n, outcome="overloaded", end=5.0) for n in range(5)])
+    (row,) = (row for row in built.summary["rows"] if row["workload"] == "all")
+    by_key = {column.key: column for column in columns.COLUMNS}
+    assert columns.cell(row, by_key["ttft_ms.ok.p50"]) == ""
+    assert columns.cell(row, by_key["ttft_ms.all.p50"]) == "inf"
+    assert columns.cell(row, by_key["failed"]) == "5"
+
+
+def test_every_column_is_written(built: Built) -> None:
+    """Each names a table, a writer and a figure that a row has."""
+    row = built.summary["rows"][-1]
+    flat = set(row) | set(report.frames(built.folder).table.columns)
+    for column in columns.COLUMNS:
+        assert set(column.tables) <= set(columns.TABLES)
+        assert isinstance(columns.cell(row, column), str)
+        assert column.key in flat
+
+
+def test_grid() -> None:
+    """Groups over headings, digits under digits with marks beside."""
+    heads = [Head("in", "flight"), Head("", "class", left=True), Head("TTFT", "p50"), Head("TTFT", "p95")]
+    cells = [["1", "short", "9.5", "12*"], ["", "all", "10.25", "7"]]
+    assert grid_lines(heads, cells, "*") == [
+        "    in         ── TTFT ─",
+        "flight  class    p50 p95",
+        "────────────────────────",
+        "     1  short    9.5 12*",
+        "        all    10.25  7",
+    ]
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk ends in a sentence with what to do, and leaves the old file."""
+    before = (folder / "summary.json").read_bytes()
+
+    def full(self: Path, *_: Any, **__: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(Stop, match="No space left on device"):
+        files.write(building.compute(folder))
+    monkeypatch.undo()
+    assert (folder / "summary.json").read_bytes() == before
