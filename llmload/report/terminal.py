@@ -52,7 +52,8 @@ def rendered(built: Built) -> RenderableType:
     parts += [Text(f" {sentence}", style="red") for sentence in built.failures if not sentence.startswith("gate ")]
     parts.append(Text.assemble(" verdict: ", (built.verdict.word, STYLES[built.verdict.word])))
     parts += _bullets(built.verdict.reasons, "-")
-    parts.append(Text(f" files:   {built.folder}/report.html, report.md, table.csv, summary.json"))
+    if (built.folder / "report.html").exists():
+        parts.append(Text(f" files:   {built.folder}/report.html, report.md, table.csv, summary.json"))
     return Group(*parts)
 
 
