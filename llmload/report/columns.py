@@ -34,9 +34,9 @@ class Column:
 
 def _number(value: float) -> str:
     """Three digits and more where they are there: 0.042, 1.23, 45.6, 789, 12,345."""
-    if abs(value) >= 100:
+    if abs(value) >= 99.95:
         return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    return f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.2f}"
 
 
 WRITERS: dict[str, Callable[[Any], str]] = {

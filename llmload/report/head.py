@@ -103,6 +103,10 @@ def settings(facts: Facts) -> list[tuple[str, str]]:
         ("window", window(plan)),
         ("drain", f"until the last measured request has ended, {plan.get('drain_limit_s', 0):g} s at most"),
         (
+            "between steps",
+            between(facts),
+        ),
+        (
             "stop on failures",
             f"{plan['max_failures_in_a_row']} in a row" if plan.get("max_failures_in_a_row") else "never",
         ),
@@ -130,6 +134,14 @@ def window(plan: dict[str, Any]) -> str:
     """When a window closes."""
     wanted = f"{plan.get('window_s', 0):g} s and {plan.get('window_requests', '?')} requests of each class"
     return f"{wanted}, {plan.get('window_cap_s', 0):g} s at most"
+
+
+def between(facts: Facts) -> str:
+    """What was cut at the end of steps, so that its dead work may have burdened the next one."""
+    plan = facts.scenario.get("load") or {}
+    cut = [f"{step.abandoned} at the end of {step.words}" for step in facts.steps if step.abandoned]
+    pause = f"a pause of {plan.get('settle_s', 0):g} s where requests were cut"
+    return f"{pause}; cut: {', '.join(cut)}" if cut else f"{pause}; none were"
 
 
 LIMITS = {"connect_s": "connect", "ttft_s": "first token", "stall_s": "between tokens", "total_s": "in all"}

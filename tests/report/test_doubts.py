@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from llmload.record.record import CUT_BY_DRAIN
+from llmload.report import head
 from llmload.report.building import Built
 from tests.report.synthetic import record, second, step
 from tests.report.worked import built_of
@@ -190,9 +192,13 @@ def test_caches(tmp_path: Path) -> None:
 
 
 def test_dead_work(tmp_path: Path) -> None:
-    """Requests that were cut at the end of one step burden the next."""
+    """Measured requests that the drain limit cut burden the next step; what a step cuts by plan is a setting."""
     steps = [step(0, 1, 0, 10, abandoned=3), step(1, 8, 20, 30)]
-    only(run(tmp_path, clean(10), steps=steps), "3 requests were cut at the end of the step before 8 in flight")
+    cut = [record(n, outcome="cancelled", error=CUT_BY_DRAIN, end=9000.0) for n in range(2)]
+    built = run(tmp_path, [*cut, *(record(2 + n) for n in range(10))], steps=steps)
+    only(built, "2 measured requests at 1 in flight had not ended within the drain limit")
+    words = dict(head.settings(built.facts))["between steps"]
+    assert words == "a pause of 0 s where requests were cut; cut: 3 at the end of 1 in flight"
 
 
 def test_cold_connections(tmp_path: Path) -> None:

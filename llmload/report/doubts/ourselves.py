@@ -1,10 +1,10 @@
 """Doubts about the load generator: its speed, its clocks, its connections, the load it really put on."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
+from llmload.record.record import CUT_BY_DRAIN
 from llmload.report.doubts.case import Case, at, listed, percent
 
 FULL = 0.98
@@ -101,13 +101,15 @@ def littles_law(case: Case) -> Iterator[str]:
 
 
 def abandoned(case: Case) -> Iterator[str]:
-    """Requests that were given up just before a step."""
-    for before, after in pairwise(case.steps):
-        if before.step.abandoned:
+    """Measured requests that the drain limit cut; what a step cuts at its end by plan is in the record of settings."""
+    cut, step_of = case.facts.measured & case.facts.is_("error", CUT_BY_DRAIN), case.facts.numbers("step")
+    for item in case.steps:
+        n = int((cut & (step_of == item.step.index)).sum())
+        if n:
             yield (
-                f"{before.step.abandoned} requests were cut at the end of the step before {after.step.words}: "
-                "the server may still "
-                "have worked on them while that step ran. Raise load.settle_s or the drain limit"
+                f"{n} measured requests {at([item.step])} had not ended within the drain limit and were cut: they "
+                "count as never finished, and the server may still have worked on them during the next step. "
+                "Raise load.drain_limit_s"
             )
 
 
