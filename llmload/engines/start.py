@@ -46,9 +46,9 @@ ENGINES: dict[str, Engine] = {
         (
             *("-m", "llmload", "simulate", "--model", "simulated"),
             # a mid-sized model on one GPU, as a user sees it: 24 slots, so that 32 in flight have to queue, a prefill
-            # that shows in the first token of long prompts, and one request in a hundred turned away
+            # that shows in the first token of long prompts, and one request in fifty turned away
             *("--ttft-ms", "50", "--itl-ms", "9", "--distribution", "lognormal", "--spread", "0.12"),
-            *("--prefill-tokens-per-s", "9000", "--slowdown", "0.012", "--slots", "24", "--failures", "429=0.01"),
+            *("--prefill-tokens-per-s", "9000", "--slowdown", "0.012", "--slots", "24", "--failures", "429=0.02"),
         ),
         "demo",
     ),
@@ -101,11 +101,11 @@ def serving(engine: Engine, ready_s: float = READY_S) -> Iterator[str]:
 
 
 def serves(port: int) -> bool:
-    """Whether `GET /v1/models` is answered with 200."""
+    """Whether `GET /v1/models` is answered, if only with a refusal (it may want a key), and not with "loading"."""
     connection = http.client.HTTPConnection(HOST, port, timeout=5)
     try:
         connection.request("GET", "/v1/models")
-        return connection.getresponse().status == http.HTTPStatus.OK
+        return connection.getresponse().status < http.HTTPStatus.INTERNAL_SERVER_ERROR
     except (OSError, http.client.HTTPException):
         return False
     finally:

@@ -30,10 +30,13 @@ def create(root: Path, scenario: str, now: float | None = None) -> Path:
     """
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
     name = f"{stamp}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', scenario).strip('.-') or 'run'}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:  # a file of that name among them
+        raise cannot_write(root, error) from error
     for suffix in range(1, 1000):
         folder = root / (name if suffix == 1 else f"{name}-{suffix}")
         try:
-            root.mkdir(parents=True, exist_ok=True)
             folder.mkdir()
         except FileExistsError:
             continue

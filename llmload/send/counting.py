@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from llmload.exits import Exit, Stop
-from llmload.load.lengths import Counter
+from llmload.load.lengths import CHARS_PER_TOKEN, Counter
 
 Post = Callable[[dict[str, Any]], Any]
 """Sends a body to the server's /tokenize and gives the answer as JSON, or None if it is no success."""
@@ -93,8 +93,9 @@ def by_ratio(chars_per_token: float) -> Counter:
 def learn(samples: Sequence[tuple[int, int]]) -> tuple[float, int] | None:
     """Characters per token and the tokens that a template adds, from (characters, counted tokens) of prompts.
 
-    Two samples of different lengths give both: ratio = Δcharacters/Δtokens, added = tokens - characters/ratio. One
-    alone cannot tell them apart; nothing is taken as added then. None if nothing can be learnt.
+    Two samples of different lengths give both: ratio = difference in characters / difference in tokens, added =
+    tokens - characters/ratio. One alone cannot tell them apart: the usual ratio is taken then, and what is counted
+    beyond it is taken as added. None if there is no sample.
     """
     known = sorted({(chars, tokens) for chars, tokens in samples if chars > 0 and tokens > 0})
     if not known:
@@ -103,6 +104,5 @@ def learn(samples: Sequence[tuple[int, int]]) -> tuple[float, int] | None:
     if more_chars > chars and more_tokens > tokens:
         ratio = (more_chars - chars) / (more_tokens - tokens)
         added = tokens - chars / ratio
-        if added >= 0:
-            return ratio, round(added)
-    return more_chars / more_tokens, 0
+        return (ratio, round(added)) if added >= 0 else (more_chars / more_tokens, 0)
+    return CHARS_PER_TOKEN, max(0, round(tokens - chars / CHARS_PER_TOKEN))

@@ -59,8 +59,9 @@ def test_a_tokenizer_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     ("samples", "learnt"),
     [
         ([(40, 20), (2000, 510)], (4.0, 10)),  # 1960 characters more are 490 tokens more; 20 - 40/4 are added
-        ([(40, 10)], (4.0, 0)),
-        ([(40, 10), (400, 10)], (40.0, 0)),  # a server that counts the same for everything teaches nothing better
+        ([(40, 4), (400, 100)], (4.0, 0)),  # fewer tokens than the ratio says: nothing is taken as added
+        ([(45, 15)], (4.5, 5)),
+        ([(45, 10), (450, 10)], (4.5, 0)),  # a server that counts the same for everything teaches nothing
         ([(0, 3), (40, 0)], None),
         ([], None),
     ],

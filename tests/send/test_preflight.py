@@ -15,7 +15,7 @@ from llmload.load.scenario import Lengths, Limits, Scenario, WorkloadClass
 from llmload.send import preflight, settle
 from llmload.send.preflight import Findings, SendOptions
 from llmload.send.settings import Sending
-from tests.send.scripted import Script, serving
+from tests.send.endpoint import Script, serving
 
 SCENARIO = Scenario(
     "t",

@@ -1,0 +1,378 @@
+"""`llmload run` as a user types it: the run, its folder and exit code, and one clear sentence for what is wrong."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import trustme
+
+from llmload.engines.start import Engine, free_port, serving
+from tests.cli.commands import QUICK, Ended, end, llmload, quick, records, run_json, runs, start, until
+from tests.send import endpoint
+from tests.send.endpoint import Script
+
+KEY = "sk-one-two-three"
+
+FAST = ("-m", "llmload", "simulate", "--ttft-ms", "5", "--itl-ms", "1")
+SLOW = ("-m", "llmload", "simulate", "--ttft-ms", "200", "--itl-ms", "40")
+
+
+# What is wrong before anything is sent: exit code 2
+
+
+def broken(old: str, new: str) -> str:
+    """The quick scenario with one thing changed."""
+    assert old in QUICK
+    return QUICK.replace(old, new)
+
+
+USAGE: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "typo": (broken("[load]", "[load"), (), r"quick\.toml: no valid TOML"),
+    "unknown key": (broken("window_s", "windows_s"), (), r"quick\.toml.*windows_s"),
+    "step of 0": (broken("[1, 2]", "[1, 0]"), (), r"quick\.toml.*steps"),
+    "step of 0 as an option": (QUICK, ("--steps", "0"), r"steps"),
+    "no data": (
+        broken('"builtin:short"\ninput_tokens = 60\nmax_tokens = 8\nprompts = 10', '"file"\npath = "empty.jsonl"'),
+        (),
+        r"empty\.jsonl",
+    ),
+    "unwritable folder": (QUICK, ("--out", "quick.toml"), r"cannot be written.*--out"),
+    "full run folder": (QUICK, ("--run-folder", "."), r"not empty.*--run-folder"),
+    "no duration": (QUICK, ("--duration", "soon"), r"--duration: expected a duration"),
+    "no pair": (QUICK, ("--set", "x"), r"--set: expected KEY=VALUE"),
+    "no gate": (QUICK, ("--gate", "ttft<5"), r"--gate"),
+    "no share": (QUICK, ("--max-fail-ratio", "7"), r"--max-fail-ratio: expected a share"),
+    "no process": (QUICK, ("--processes", "0"), r"--processes: expected 1 or more"),
+    "no URL": (QUICK, ("--host", "ftp://x"), r"expected http or https"),
+    "key in the URL": (QUICK, ("--host", f"http://u:{KEY}@127.0.0.1:9"), r"credentials in the URL"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", USAGE)
+def test_wrong_usage_is_one_sentence_and_code_2(case: str, tmp_path: Path) -> None:
+    """What, where, and what to do, before anything is sent; no traceback, no folder, no key."""
+    text, words, sentence = USAGE[case]
+    quick(tmp_path, text)
+    (tmp_path / "empty.jsonl").touch()
+    found = llmload("run", "quick.toml", "--host", "http://127.0.0.1:9", *words, cwd=tmp_path, OPENAI_API_KEY=KEY)
+    assert found.code == 2, found.all
+    assert re.search(sentence, found.err), found.err
+    assert found.err.startswith("llmload run: ")
+    assert "Traceback" not in found.all
+    assert KEY not in found.all
+    assert not runs(tmp_path)
+
+
+def test_no_endpoint_is_told_and_the_environment_stands_in(tmp_path: Path) -> None:
+    """Without --host and LLMLOAD_HOST it stops; --dry-run plans and sends nothing."""
+    quick(tmp_path)
+    found = llmload("run", "quick.toml", cwd=tmp_path)
+    assert found.code == 2
+    assert "--host URL, or set LLMLOAD_HOST" in found.err
+    found = llmload("run", "quick.toml", "--dry-run", cwd=tmp_path, LLMLOAD_HOST="127.0.0.1:9")
+    assert found.code == 0, found.all
+    assert "in flight" in found.out or "requests" in found.out
+    assert not runs(tmp_path)
+
+
+def test_a_scenario_that_is_not_there(tmp_path: Path) -> None:
+    """The shipped ones are named."""
+    found = llmload("run", "mixd", "--host", "http://127.0.0.1:9", cwd=tmp_path)
+    assert found.code == 2
+    assert "mixed" in found.err
+
+
+# What the endpoint refuses, told by the preflight: exit code 3
+
+REFUSED: dict[str, tuple[Script, tuple[str, ...], str]] = {
+    "401 without a key": (Script(key="k"), (), r"401.*no key was sent.*OPENAI_API_KEY"),
+    "unknown model": (Script(models=[{"id": "a"}, {"id": "b"}]), ("--model", "x"), r"'x' is not served.*a, b"),
+    "HTML page": (Script(html=True), (), r"HTML page.*mend --host"),
+    "both limits refused": (Script(refuses=("max_tokens", "max_completion_tokens")), (), r"max_tokens_field"),
+    "too long": (Script(context=70), (), r"class short.*does not fit.*maximum context length is 70"),
+}
+ELSEWHERE: dict[str, tuple[str, str]] = {
+    "wrong host": ("http://no.such.host.invalid:8000", r"no\.such\.host\.invalid.*mend --host"),
+    "refused port": ("http://127.0.0.1:9", r"refused.*start the server, or mend --host"),
+}
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Ended, Path]]:
+    """All commands that an endpoint refuses, run at the same time: each takes Locust's start."""
+    started: dict[str, tuple[Any, Path]] = {}
+    with ExitStack() as stack:
+        hosts = {name: host for name, (host, _) in ELSEWHERE.items()}
+        hosts |= {name: stack.enter_context(endpoint.serving(script)) for name, (script, _, _) in REFUSED.items()}
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+        hosts["TLS failure"] = stack.enter_context(endpoint.serving(Script(), context))
+        for name, host in hosts.items():
+            folder = tmp_path_factory.mktemp("refused")
+            words = REFUSED[name][1] if name in REFUSED else ()
+            environment = {} if name in {"401 without a key", "wrong host"} else {"OPENAI_API_KEY": KEY}
+            child = start("run", str(quick(folder)), "--host", host, *words, cwd=folder, **environment)
+            started[name] = (child, folder)
+        return {name: (end(child), folder) for name, (child, folder) in started.items()}
+
+
+SENTENCES = {
+    **{name: sentence for name, (_, _, sentence) in REFUSED.items()},
+    **{name: sentence for name, (_, sentence) in ELSEWHERE.items()},
+    "TLS failure": r"TLS.*--ca FILE.*--insecure",
+}
+
+
+@pytest.mark.parametrize("case", SENTENCES)
+def test_what_an_endpoint_refuses_is_one_sentence_and_code_3(case: str, refused: dict[str, tuple[Ended, Path]]) -> None:
+    """One sentence with what to do; no traceback, no load, no folder left, no key anywhere."""
+    found, folder = refused[case]
+    assert found.code == 3, found.all
+    assert re.search(SENTENCES[case], found.err), found.err
+    assert found.err.startswith("llmload run: ")
+    assert found.err.count("\n") == 1
+    assert "Traceback" not in found.all
+    assert KEY not in found.all
+    assert not runs(folder)
+
+
+# A run
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ended, Path, Path]:
+    """A whole run with a key, gates that hold and a proxy variable that leads nowhere; and where it ran."""
+    folder = tmp_path_factory.mktemp("run")
+    quick(folder)
+    before = os.environ.get("LLMLOAD_SIMULATE_KEY")
+    os.environ["LLMLOAD_SIMULATE_KEY"] = KEY
+    try:
+        with serving(Engine("simulator", FAST, "demo")) as url:
+            words = ["run", "quick.toml", "--host", f"{url}/v1/", "--gate", "success_share>=1", "--label", "engine=sim"]
+            proxies = {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
+            found = llmload(*words, cwd=folder, OPENAI_API_KEY=KEY, **proxies)
+            command = re.search(r"^\$ (.*)$", found.out, re.MULTILINE)
+            assert command, found.all
+            port = str(free_port())  # the usual one may be in use on this machine
+            again = subprocess.run(
+                [*shlex.split(command[1]), "--out", "again", "--master-bind-port", port, "--master-port", port],
+                cwd=folder,
+                env={
+                    **os.environ,
+                    "OPENAI_API_KEY": KEY,
+                    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+                },
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+    finally:
+        os.environ.pop("LLMLOAD_SIMULATE_KEY")
+        if before is not None:
+            os.environ["LLMLOAD_SIMULATE_KEY"] = before
+    assert found.code == 0, found.all
+    (folder / "again.txt").write_text(f"{again.returncode}\n{again.stdout}\n{again.stderr}")
+    return found, runs(folder)[0], folder
+
+
+def test_a_run_prints_what_it_is_and_where_it_lies(done: tuple[Ended, Path, Path]) -> None:
+    """Resolved URL, the preflight's screen, progress lines, the table, gate, verdict and files."""
+    found, folder, _ = done
+    host = run_json(folder)["sending"]["base_url"]
+    assert host.endswith("/v1")
+    words = (
+        *(f"quick: {host}", "simulated (the only one it serves)", "by the kernel", "What users felt"),
+        *("gate success_share>=1: holds", "verdict: OK", str(folder.relative_to(folder.parents[1]))),
+    )
+    for word in words:
+        assert word in found.out
+    assert found.err == ""
+
+
+def test_a_run_folder_holds_everything(done: tuple[Ended, Path, Path]) -> None:
+    """Files, steps, accounting; the records are those the accounting knows, of both steps."""
+    _, folder, _ = done
+    for name in (
+        "run.json",
+        "requests.jsonl",
+        "generator.jsonl",
+        "summary.json",
+        "report.html",
+        "report.md",
+        "table.csv",
+    ):
+        assert (folder / name).stat().st_size > 0, name
+    run = run_json(folder)
+    assert (run["verdict"], run["labels"], [step["concurrency"] for step in run["steps"]]) == (
+        "OK",
+        {"engine": "sim"},
+        [1, 2],
+    )
+    assert sum(line["received"] for line in run["accounting"].values()) == len(records(folder))
+    assert {(record["step"], record["outcome"]) for record in records(folder)} >= {(0, "ok"), (1, "ok")}
+
+
+def test_the_key_is_nowhere(done: tuple[Ended, Path, Path]) -> None:
+    """Not in any file of the run, not in the log, not on the screen; neither by the printed Locust command."""
+    found, _, where = done
+    files = [path for path in where.rglob("*") if path.is_file()]
+    assert len(files) > 10
+    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+    assert KEY not in found.all
+
+
+def test_the_printed_locust_command_works(done: tuple[Ended, Path, Path]) -> None:
+    """Pasted into a shell it makes the same run."""
+    _, folder, where = done
+    said = (where / "again.txt").read_text()
+    again = sorted((where / "again").glob("*"))
+    assert len(again) == 1, said
+    assert said.startswith("0\n"), said
+    one, other = run_json(folder), run_json(again[0])
+    assert (other["verdict"], other["scenario"]) == (one["verdict"], one["scenario"])
+
+
+def test_a_gate_or_too_many_failures_is_code_1(tmp_path: Path) -> None:
+    """The table is there all the same, and the words say what did not hold."""
+    quick(tmp_path)
+    with serving(Engine("simulator", (*FAST, "--failures", "500=0.4"), "demo")) as url:
+        conditions = ("--gate", "ttft_ms.ok.p50<=0.001@2", "--max-fail-ratio", "0.01")
+        found = llmload(
+            "run", "quick.toml", "--host", url, "--set", "load.window_requests=10", *conditions, cwd=tmp_path
+        )
+    assert found.code == 1, found.all
+    assert "does not hold" in found.out
+    assert "--max-fail-ratio allows 1.00%" in found.out
+    assert "http_error" in found.out
+    assert (runs(tmp_path)[0] / "report.html").exists()
+
+
+# Ends that nobody planned
+
+LONG = QUICK.replace("[1, 2]", str([1, 2] * 10)).replace("max_tokens = 8", "max_tokens = 20")
+"""Twenty steps of a few seconds: there is always one that goes on."""
+
+
+@pytest.fixture(scope="module")
+def going(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Any, Path]]]:
+    """Runs that go on, one for each test that ends one in its way; started together to save time."""
+    with serving(Engine("simulator", SLOW, "demo")) as url:
+        started = {}
+        for name in ("once", "twice", "kill", "death"):
+            folder = tmp_path_factory.mktemp(name)
+            started[name] = (start("run", str(quick(folder, LONG)), "--host", url, cwd=folder), folder)
+        try:
+            yield started
+        finally:
+            for child, folder in started.values():
+                child.kill()
+                child.communicate()
+                for process in [process for run in runs(folder) for process in processes(run)]:
+                    process.kill()
+
+
+def begun(child: Any, folder: Path, steps: int) -> Path:
+    """Wait until a run is in such a step and has records of it; gives the run folder."""
+
+    def there() -> bool:
+        assert child.poll() is None, child.communicate()
+        found = runs(folder)
+        return bool(found) and any(record["step"] == steps - 1 for record in records(found[0]))
+
+    until(there, 60)
+    return runs(folder)[0]
+
+
+def processes(folder: Path) -> list[psutil.Process]:
+    """Locust processes of a run, by the folder in their command line and the one they run in."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline", "cwd"])
+        if process.info["cwd"] == str(folder.parents[1])
+        and any(word.endswith(folder.name) for word in process.info["cmdline"] or ())
+    ]
+
+
+def test_ctrl_c_once_keeps_everything(going: dict[str, tuple[Any, Path]]) -> None:
+    """I08: in the third step: two whole steps are in the report, what was in flight is cancelled, code 6."""
+    child, where = going["once"]
+    folder = begun(child, where, 3)
+    child.send_signal(signal.SIGINT)
+    found = end(child)
+    assert found.code == 6, found.all
+    assert "stopping" in found.out
+    assert "verdict: INCOMPLETE" in found.out
+    assert "Traceback" not in found.all
+    run = run_json(folder)
+    assert [step["ended_by"] for step in run["steps"]] == ["window", "window", "stopped"]
+    assert run["verdict"] == "INCOMPLETE"
+    assert "cancelled" in {record["outcome"] for record in records(folder) if record["step"] == 2}
+    rows = json.loads((folder / "summary.json").read_text())["rows"]
+    assert [row["ok"] > 0 for row in rows if row["workload"] == "all"][:2] == [True, True]
+    assert not processes(folder)
+
+
+def test_ctrl_c_twice_ends_at_once(going: dict[str, tuple[Any, Path]]) -> None:
+    """What was recorded is still readable, no process is left, and the report says INCOMPLETE."""
+    child, where = going["twice"]
+    folder = begun(child, where, 2)
+    child.send_signal(signal.SIGINT)
+    time.sleep(0.3)  # two signals at the very same moment are one to the system
+    child.send_signal(signal.SIGINT)
+    found = end(child)
+    assert found.code == 6, found.all
+    assert "verdict: INCOMPLETE" in found.out
+    assert "Traceback" not in found.all
+    assert records(folder)
+    assert not processes(folder)
+
+
+def test_kill_9_leaves_a_run_that_can_be_reported(going: dict[str, tuple[Any, Path]]) -> None:
+    """Nothing goes on behind a killed `llmload run`, and `llmload report` works on the folder."""
+    child, where = going["kill"]
+    folder = begun(child, where, 2)
+    child.kill()
+    child.communicate()
+    until(lambda: not processes(folder), 20)
+    found = llmload("report", str(folder), cwd=where)
+    assert found.code == 6, found.all
+    assert "verdict: INCOMPLETE" in found.out
+
+
+def test_a_locust_that_dies_is_told(going: dict[str, tuple[Any, Path]]) -> None:
+    """The master is killed: the sentence says so, the report is there, and the code is 6."""
+    child, where = going["death"]
+    folder = begun(child, where, 2)
+    psutil.Process(child.pid).children()[0].kill()
+    found = end(child)
+    assert found.code == 6, found.all
+    assert "was killed by signal 9" in found.all
+    assert "verdict: INCOMPLETE" in found.out
+    assert not processes(folder)
+
+
+def test_ctrl_c_before_the_load(tmp_path: Path) -> None:
+    """While the server loads there is nothing to keep: a sentence, code 6 and no folder."""
+    quick(tmp_path)
+    script = Script(loading_s=60, loading_models=True)
+    with endpoint.serving(script) as url:
+        child = start("run", "quick.toml", "--host", url, cwd=tmp_path)
+        until(lambda: script.began is not None)
+        child.send_signal(signal.SIGINT)
+        found = end(child)
+    assert found.code == 6, found.all
+    assert "stopped before the load began" in found.err
+    assert not runs(tmp_path)
