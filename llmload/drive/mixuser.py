@@ -51,6 +51,7 @@ class MixUser(User):
             gevent.sleep(IDLE_S)
             return
         self.session.gate.wait()
+        self.session.turnstile.enter()
         began = time.monotonic()
         answer = self._answer(self.session, self.seat)
         if answer is None:

@@ -19,6 +19,7 @@ from gevent.event import Event
 from llmload.drive import generator, hooks, words
 from llmload.drive.order import Order
 from llmload.drive.ship import Row, Shipper
+from llmload.drive.turnstile import Turnstile
 from llmload.load.call import Call
 from llmload.record.record import CUT_BY_DRAIN, CUT_BY_STEP_END, CUT_BY_USER, Phase, RequestRecord, Tags
 from llmload.record.spool import Spool
@@ -153,6 +154,7 @@ class Session:
         self.worker = worker
         self.client = client = tools.client
         self.gate = Event()
+        self.turnstile = Turnstile()
         self.over = False
         self.failure: str | None = None
         self._plan = tools.plan

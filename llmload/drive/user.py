@@ -55,6 +55,7 @@ class Chat:
             max_tokens=max_tokens,
             **more,
         )
+        self._session.turnstile.enter()
         if not self._session.gate.is_set():
             raise StopUser
         answer = self._session.attempt(self._user, call)

@@ -1,0 +1,113 @@
+"""A run as the process that conducts it knows it: its folder, its workers, its books, and what is wrong with it."""
+
+from typing import Any
+
+from llmload.drive.book import Book
+from llmload.drive.members import Member
+from llmload.drive.order import Order
+from llmload.drive.prepare import Prepared
+from llmload.exits import Exit, Stop
+from llmload.record import spool
+from llmload.record.ledger import Ledger, ranges
+from llmload.record.runfolder import SPOOL
+
+
+class Run:
+    """From its begin to its verdict."""
+
+    def __init__(self, prepared: Prepared, order: Order, facts: dict[str, Any]) -> None:
+        self.prepared = prepared
+        self.scenario = prepared.scenario
+        self.order = order
+        self.ledger = Ledger(prepared.folder)
+        self.book = Book(prepared.folder, facts)
+        self.members: dict[str, Member] = {}
+        """By Locust's id of the process."""
+        self.serial = 0
+        """Number of the last word to the workers …"""
+        self.told_at = 0.0
+        """… and when it was said."""
+        self.incomplete: list[str] = []
+        """Why the run did not come to its end."""
+        self.degraded: list[str] = []
+        """What was lost."""
+        self.failure: Stop | None = None
+        """Why nothing can be written any more."""
+        self.barren = False
+        """Whether a step ended without a single success in its window."""
+        self.over = False
+
+    @property
+    def present(self) -> list[Member]:
+        """The workers that are there."""
+        return [member for member in self.members.values() if member.gone is None]
+
+    def member(self, worker: str) -> Member | None:
+        """The worker with this id in records."""
+        return next((member for member in self.members.values() if member.worker == worker), None)
+
+    def enlist(self, nodes: list[str]) -> None:
+        """Take in workers that are new; ids are given once and never again."""
+        for node in nodes:
+            if node not in self.members:
+                self.members[node] = Member(node, f"w{len(self.members)}")
+        self.order.workers.clear()
+        self.order.workers.update({member.node: member.worker for member in self.present})
+
+    @property
+    def fresh(self) -> bool:
+        """Whether all workers have spoken since the last word to them."""
+        return all(member.said["serial"] == self.serial for member in self.present)
+
+    def total(self, key: str) -> int:
+        """Sum of something over all workers that ever were."""
+        return sum(int(member.said[key]) for member in self.members.values())
+
+    def check(self) -> None:
+        """Raises Stop(INCOMPLETE) if something makes going on senseless."""
+        if self.failure is not None:
+            raise self.failure
+        for member in self.present:
+            if member.said["failure"]:
+                raise Stop(str(member.said["failure"]), Exit.INCOMPLETE)
+        if not self.present:
+            raise Stop("all workers are lost", Exit.INCOMPLETE)
+
+    @property
+    def verdict(self) -> str:
+        """Of the run as far as it has come."""
+        if self.incomplete:
+            return "INCOMPLETE"
+        return "DEGRADED" if self.degraded else "OK"
+
+    def account(self) -> None:
+        """For each worker: started = finished = received, or what is missing is lost, and said to be."""
+        for member in self.members.values():
+            if member.drained is None:
+                self._recover(member)
+            line = self.ledger.account(member.worker, member.started, member.finished)
+            self.book.accounting[member.worker] = line
+            self.book.workers[member.worker] = {
+                "host": member.host,
+                "pid": member.pid,
+                "clock_offset_ms": round(member.offset_ms, 3),
+                "clock_error_ms": None if member.offset_error_ms is None else round(member.offset_error_ms, 3),
+            }
+            if member.gone is not None:
+                self.degraded.append(f"worker {member.worker} {member.gone}")
+            elif member.drained is None:
+                self.degraded.append(f"worker {member.worker} did not hand over what was left at the end")
+            if line["lost"]:
+                missing = ranges(self.ledger.missing(member.worker, line["started"]))
+                self.degraded.append(f"worker {member.worker}: {line['lost']} records missing (seq {missing})")
+
+    def _recover(self, member: Member) -> None:
+        """Take what a lost worker has left in its spool, if that lies here."""
+        left = spool.read(self.prepared.folder / SPOOL / f"{member.worker}.jsonl")
+        if not left.started:
+            return
+        try:
+            self.ledger.take(member.worker, sorted(left.records.items()))
+        except Stop as stop:
+            self.incomplete.append(stop.message)
+        member.drained = (max(left.started) + 1, len(left.records))

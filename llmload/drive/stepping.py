@@ -1,0 +1,122 @@
+"""Drives one step of a closed loop: users up, gate open, phase after phase as the plan says, gate closed, nobody left.
+
+bring_up    Locust has started the users; they wait at the gate
+open_gate   every worker learns its part; warm-up begins
+follow      until the plan says done: what workers report goes in, what it says goes out
+close       what is still in flight is cut and counted
+"""
+
+import time
+from typing import Any
+
+import gevent
+
+from llmload.drive.desk import LOOK_S, Desk
+from llmload.drive.members import Member, share, together
+from llmload.drive.run import Run
+from llmload.exits import Exit, Stop
+from llmload.load.plan import EndedBy, Step
+
+RAMP_S = 60.0
+"""Users that are not up by then never will be."""
+CUT_S = 30.0
+"""By then everything that was cut has ended."""
+
+
+class Stepping:
+    """One step of a run."""
+
+    def __init__(self, desk: Desk, run: Run, index: int, concurrency: int) -> None:
+        self.desk = desk
+        self.run = run
+        self.index = index
+        self.step = Step(run.scenario.load, [item.name for item in run.scenario.classes], concurrency)
+        self.row = run.book.begin_step(index, concurrency, time.time())
+
+    def perform(self) -> EndedBy | None:
+        """From waiting users to nobody in flight. Raises Stop if the run cannot go on; the row is right in any case."""
+        try:
+            self.bring_up()
+            self.open_gate()
+            self.follow()
+        except BaseException:
+            self.step.stop(time.monotonic())
+            raise
+        finally:
+            self.row["ended_by"] = self.step.ended_by
+            self.row["ended_at"] = time.time()
+            if self.row["window_started_at"] is not None and self.row["window_ended_at"] is None:
+                self.row["window_ended_at"] = self.row["ended_at"]
+        self.close()
+        return self.step.ended_by
+
+    def bring_up(self) -> None:
+        """Wait until exactly as many users are up as the step asks for."""
+        deadline = time.monotonic() + RAMP_S
+        while self.step.advance(time.monotonic(), together(self.run.present, self.index)) == "ramp":
+            gevent.sleep(LOOK_S)
+            self.desk.look(self.run)
+            if time.monotonic() > deadline:
+                up = together(self.run.present, self.index).users
+                raise Stop(f"{up} of {self.step.concurrency} users came up within {RAMP_S:.0f} s", Exit.INCOMPLETE)
+
+    def open_gate(self) -> None:
+        """Tell each worker its part of the step; those without users have none, so that no call number is left out."""
+        run, load, concurrency = self.run, self.run.scenario.load, self.step.concurrency
+        requests = None if load.max_requests is None else load.max_requests - run.total("started")
+        tokens = None if load.max_tokens_total is None else load.max_tokens_total - run.total("asked_tokens")
+        busy = [member for member in run.present if member.said["users"]]
+        first_users = {}
+        first = 0
+        for member in busy:
+            first_users[member.node] = first
+            first += int(member.said["users"])
+
+        def part(member: Member) -> dict[str, Any]:
+            users = int(member.said["users"])
+            return {
+                "step": self.index,
+                "concurrency": concurrency,
+                "first_user": first_users.get(member.node, 0),
+                "rank": busy.index(member) if users else 0,
+                "stride": len(busy),
+                "requests": share(requests, users, concurrency),
+                "tokens": share(tokens, users, concurrency),
+            }
+
+        self.desk.announce(run, "warmup", part)
+
+    def follow(self) -> None:
+        """Let the plan decide as soon as all workers have answered the last word, and pass on what it decides."""
+        while self.step.phase != "done":
+            gevent.sleep(LOOK_S)
+            self.desk.look(self.run)
+            if self.run.fresh:
+                self.advance()
+
+    def advance(self) -> None:
+        """One look of the plan."""
+        before, sending = self.step.phase, self.step.sending
+        phase = self.step.advance(time.monotonic(), together(self.run.present, self.index))
+        if phase == "done" or (phase == before and self.step.sending == sending):
+            return
+        self.desk.phase(self.run, phase if self.step.sending else "finish")
+        if phase == "measure":
+            self.row["window_started_at"] = self.run.told_at
+        elif before == "measure":
+            self.row["window_ended_at"] = self.run.told_at
+        self.run.book.write()
+
+    def close(self) -> None:
+        """Close the gate and wait until nothing is in flight; count what was cut, and pause for its dead work."""
+        run = self.run
+        before = sum(member.said["cut"] for member in run.present)
+        self.desk.phase(run, "closed", by_user=False)
+        self.desk.until(run, lambda: run.fresh and together(run.present, self.index).in_flight == 0, CUT_S)
+        self.row["abandoned"] = int(sum(member.said["cut"] for member in run.present) - before)
+        self.row["ended_at"] = time.time()
+        if not any(member.said["measured_ok"] for member in run.present):
+            run.barren = True
+        run.book.write()
+        if self.row["abandoned"]:
+            gevent.sleep(run.scenario.load.settle_s)
