@@ -79,16 +79,17 @@ def prompt_of(args: argparse.Namespace) -> str:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Send the request and show what became of it; 0 only for outcome `ok`, 3 for every other."""
-    prompt = prompt_of(args)
-    record = probe(args, prompt)
+    """Send the request and show what became of it; 0 only for outcome `ok`, 6 if it was stopped, 3 for the rest."""
+    record = probe(args, prompt_of(args))
     if args.json:
         sys.stdout.write(record.to_json().decode() + "\n")
     else:
         from llmload.cli.timeline import show
 
         show(record)
-    return Exit.OK if record.outcome == "ok" else Exit.UNMEASURABLE
+    if record.outcome == "ok":
+        return Exit.OK
+    return Exit.INCOMPLETE if record.outcome == "cancelled" else Exit.UNMEASURABLE
 
 
 def probe(args: argparse.Namespace, prompt: str) -> RequestRecord:
@@ -116,9 +117,12 @@ def probe(args: argparse.Namespace, prompt: str) -> RequestRecord:
         extra_body=args.extra_body,
     )
     key = os.environ.get(sending.key_env) or None
-    if not sending.model:
-        sending = replace(sending, model=models.pick(sending, key, None)[0])
-    client = Client(sending, key)
+    try:
+        if not sending.model:
+            sending = replace(sending, model=models.pick(sending, key, None)[0])
+        client = Client(sending, key)
+    except KeyboardInterrupt:
+        raise Stop("stopped before anything was sent", Exit.INCOMPLETE) from None
     limit = args.extra_body.get("max_tokens", args.max_tokens)
     asked = limit if isinstance(limit, int) else args.max_tokens
     call = Call("probe", "probe", ({"role": "user", "content": prompt},), prompt, args.max_tokens)
@@ -126,7 +130,12 @@ def probe(args: argparse.Namespace, prompt: str) -> RequestRecord:
     def opening(_sent_at: float) -> Tags:
         return Tags("probe", "probe", 0, 0, 1, "measure", "probe", "probe", requested_output_tokens=asked)
 
+    records: list[RequestRecord] = []
     try:
-        return client.send(call, opening, lambda _record, _text: None, save_text=True)
+        client.send(call, opening, lambda record, _text: records.append(record), save_text=True)
+    except KeyboardInterrupt:
+        if not records:
+            raise
     finally:
         client.close()
+    return records[0]

@@ -1,6 +1,7 @@
 """The picture of one answer in the terminal: what came when, every gap as a bar, stalls marked."""
 
 from dataclasses import dataclass
+from statistics import median
 
 from rich.console import Console
 from rich.text import Text
@@ -71,8 +72,7 @@ def show(record: RequestRecord, console: Console | None = None) -> None:
     if record.ttft_content_ms is not None and record.ttft_content_ms != record.ttft_ms:
         line(console, record.ttft_content_ms, "first answer text", "reasoning came before it")
     if record.end_ms is not None:
-        ends = {"ok": "end"}
-        line(console, record.end_ms, ends.get(record.outcome, "failed"), record.finish_reason or "")
+        line(console, record.end_ms, "end" if record.outcome == "ok" else "failed", record.finish_reason or "")
     console.print()
     show_verdict(console, record)
 
@@ -82,7 +82,7 @@ def show_gaps(console: Console, record: RequestRecord) -> None:
     if record.ttft_ms is None or not record.gaps_ms:
         return
     rows = rows_of(record.ttft_ms, record.gaps_ms)
-    full = max(max(record.gaps_ms), 1.0)
+    full = max(*record.gaps_ms, 1.0)
     for row in rows:
         name = f"token {row.last}" if row.first == row.last else f"tokens {row.first}-{row.last}"
         stall = f"  {'STALL' if row.stalls == 1 else f'{row.stalls} STALLS'}" if row.stalls else ""
@@ -102,12 +102,12 @@ def show_verdict(console: Console, record: RequestRecord) -> None:
         console.print(Text(f"error     {record.error}"), soft_wrap=True)
     if record.retry_after_s is not None:
         console.print(f"wait      the server asks to wait {record.retry_after_s:g} s")
-    gaps = sorted(record.gaps_ms)
+    gaps = record.gaps_ms
     if record.ttft_ms is not None:
         parts = [f"first token {ms(record.ttft_ms)}"]
         if gaps:
-            parts.append(f"median gap {ms(gaps[len(gaps) // 2])}")
-            parts.append(f"longest gap {ms(gaps[-1])}")
+            parts.append(f"median gap {ms(median(gaps))}")
+            parts.append(f"longest gap {ms(max(gaps))}")
         parts.append(f"last token {ms(record.last_token_ms)}")
         console.print(Text("times     " + ", ".join(parts)), soft_wrap=True)
     console.print(Text(f"tokens    {tokens_of(record)}"), soft_wrap=True)

@@ -98,6 +98,8 @@ class StreamReading:
         for name, payload in blocks:
             if name or self.content_at is None or self.finish is not None:
                 self._event(stamp, name, payload)
+                if self.done_at is not None:
+                    break
                 continue
             # The short way: known id, one choice, number 0, a text and nothing beside it. What does not fit falls
             # through to the long way, which also decides what is an error.
@@ -124,6 +126,8 @@ class StreamReading:
             except (ValueError, KeyError, TypeError, IndexError, AttributeError):
                 pass
             self._event(stamp, name, payload)
+            if self.done_at is not None:
+                break
         if len(blocks) > 1:
             self.coalesced += max(len(stamps) - before - 1, 0)
         elif not blocks and not self._parser.known and self._parser.stray_full:

@@ -1,214 +1,247 @@
-"""A server for preflight tests: an OpenAI-compatible endpoint whose refusals are scripted, in a thread of its own.
+"""A server of the tests' own: raw sockets, answers byte for byte, its own clock beside everything it does.
 
-`Script` says what it takes and what it refuses, and counts what it was asked. Counts one token per four characters,
-and five that its template adds.
+It runs as a process of its own, so that nothing it does shares an interpreter with what is tested. The k-th request
+gets the k-th answer of the script (the last one is repeated), and `Server.log` tells what it saw. An answer is a list
+of steps and an end; the moments are milliseconds after the whole request was read.
 """
 
+import argparse
 import contextlib
-import http.server
 import json
+import socket
 import ssl
+import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-TEMPLATE = 5
-CHARS = 4
+# ---- what a test writes ----------------------------------------------------------------------------------------
+
+HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+END = "0\r\n\r\n"
 
 
 @dataclass
-class Script:
-    """What the server does, and what it saw."""
+class Answer:
+    """What is written, each as (at_ms, text), and how it ends: keep, close, reset or hang (the socket stays open)."""
 
-    models: list[dict[str, Any]] | None = field(default_factory=lambda: [{"id": "m"}])
-    """None: GET /models is a 404."""
-    refuses: tuple[str, ...] = ()
-    """Members of the body that are refused with 400 …"""
-    nameless: bool = False
-    """… in words that do not name them."""
-    context: int = 100_000
-    key: str | None = None
-    key_everywhere: bool = True
-    """GET /models wants the key as well."""
-    loading_s: float = 0.0
-    """503 to completions for so long after the first request …"""
-    health: bool = True
-    """… and to /health, if it is there …"""
-    loading_models: bool = False
-    """… and to /models."""
-    tokenize: str | None = None
-    """`vllm`, `llama`, or None."""
-    usage: bool = True
-    burst: bool = False
-    tokens: int = 8
-    html: bool = False
-    json_only: bool = False
-    served: str | None = None
-    fails: list[int] = field(default_factory=list)
-    """Statuses of the first completions."""
-    posts: list[dict[str, Any]] = field(default_factory=list)
-    """Bodies of completion requests …"""
-    answers: list[int] = field(default_factory=list)
-    """… and the status of each."""
-    left: int = 0
-    """Streams that the client left before their end."""
-    authorizations: list[str | None] = field(default_factory=list)
-    began: float | None = None
+    steps: list[tuple[float, str]] = field(default_factory=list)
+    end: str = "keep"
+    end_ms: float = 0.0
+    unread: bool = False
+    """Begin to answer when the head is there, without the body of the request."""
+
+
+def data(*payloads: Any) -> str:
+    """Events in one HTTP chunk; a string stands for itself, anything else becomes JSON."""
+    texts = [payload if isinstance(payload, str) else json.dumps(payload) for payload in payloads]
+    body = "".join(f"data: {text}\n\n" for text in texts)
+    return f"{len(body.encode()):x}\r\n{body}\r\n"
+
+
+def token(text: str, finish: str | None = None) -> dict[str, Any]:
+    """A chat chunk."""
+    choice = {"index": 0, "delta": {"content": text} if text else {}, "finish_reason": finish}
+    return {"id": "c1", "object": "chat.completion.chunk", "model": "m", "choices": [choice]}
+
+
+def usage(prompt: int, output: int) -> dict[str, Any]:
+    """A usage chunk."""
+    return {"id": "c1", "model": "m", "choices": [], "usage": {"prompt_tokens": prompt, "completion_tokens": output}}
+
+
+def stream(tokens: int = 3, first_ms: float = 40, gap_ms: float = 20) -> Answer:
+    """A plain stream: tokens at an even pace, then finish reason, usage, [DONE] and the end of the body at once."""
+    steps = [(0.0, HEAD)] + [(first_ms + k * gap_ms, data(token(f"t{k} "))) for k in range(tokens)]
+    steps.append((first_ms + tokens * gap_ms, data(token("", "stop"), usage(5, tokens), "[DONE]") + END))
+    return Answer(steps)
+
+
+def plain(status: str, body: str = "", headers: str = "", at_ms: float = 0.0) -> Answer:
+    """An answer that is no stream."""
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body.encode())}\r\n{headers}\r\n"
+    )
+    return Answer([(at_ms, head + body)])
+
+
+@dataclass
+class Server:
+    """A running server."""
+
+    port: int
+    scheme: str = "http"
+    pid: int = 0
 
     @property
-    def loading(self) -> bool:
-        """Whether it is still loading."""
-        if self.began is None:
-            self.began = time.monotonic()
-        return time.monotonic() - self.began < self.loading_s
+    def url(self) -> str:
+        """Where it listens, with /v1."""
+        return f"{self.scheme}://127.0.0.1:{self.port}/v1"
 
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers as its script says."""
-
-    protocol_version = "HTTP/1.1"
-    script: Script
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
-    def version_string(self) -> str:
-        """The `server` header."""
-        return "scripted/1"
-
-    def reply(self, status: int, value: Any, kind: str = "application/json") -> None:
-        """A whole answer."""
-        data = value.encode() if isinstance(value, str) else json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def refuse(self, status: int, words: str) -> None:
-        """An error in OpenAI's form."""
-        self.reply(status, {"error": {"message": words, "code": status}})
-
-    def allowed(self) -> bool:
-        """Whether the key fits; answered with 401 and the key that came if not."""
-        given = self.headers.get("Authorization")
-        self.script.authorizations.append(given)
-        if self.script.key is None or given == f"Bearer {self.script.key}":
-            return True
-        self.refuse(401, f"bad key: {given}")
-        return False
-
-    def do_GET(self) -> None:
-        """The pages."""
-        script = self.script
-        if script.html:
-            self.reply(200, "<!DOCTYPE html><html><body>Welcome to nginx</body></html>", "text/html")
-        elif self.path == "/health" and script.health:
-            self.reply(503 if script.loading else 200, {"status": "loading" if script.loading else "ok"})
-        elif self.path == "/v1/models" and script.models is not None:
-            if script.loading_models and script.loading:
-                self.refuse(503, "Loading model")
-            elif not script.key_everywhere or self.allowed():
-                self.reply(200, {"object": "list", "data": script.models})
-        else:
-            self.reply(404, {"detail": "Not Found"})
-
-    def do_POST(self) -> None:
-        """Completions and the tokenizer."""
-        script = self.script
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path == "/tokenize" and script.tokenize:
-            text = body.get("prompt" if script.tokenize == "vllm" else "content", "")
-            tokens = list(range(max(len(text) // CHARS, bool(text))))
-            self.reply(200, {"count": len(tokens)} if script.tokenize == "vllm" else {"tokens": tokens})
-        elif self.path == "/v1/chat/completions" and not script.html:
-            script.posts.append(body)
-            status = self.complete(body)
-            script.answers.append(status)
-        else:
-            self.reply(404, {"detail": "Not Found"})
-
-    def complete(self, body: dict[str, Any]) -> int:  # noqa: PLR0911  (one return for each kind of refusal)
-        """A completion; returns its status."""
-        script = self.script
-        text = "".join(message["content"] for message in body["messages"])
-        prompt = len(text) // CHARS + TEMPLATE
-        limit = body.get("max_tokens") or body.get("max_completion_tokens") or 16
-        refused = [name for name in script.refuses if name in body]
-        served = [model["id"] for model in script.models or ()]
-        if script.loading:
-            self.refuse(503, "Loading model")
-            return 503
-        if not self.allowed():
-            return 401
-        if len(script.answers) < len(script.fails):
-            status = script.fails[len(script.answers)]
-            self.refuse(status, "not now")
-            return status
-        if served and body["model"] not in served and script.served is None:
-            self.refuse(404, f"The model `{body['model']}` does not exist.")
-            return 404
-        if refused:
-            self.refuse(400, "bad request" if script.nameless else f"unknown field {refused[0]}")
-            return 400
-        if prompt + limit > script.context:
-            self.refuse(
-                400,
-                f"This model's maximum context length is {script.context} tokens. However, you requested "
-                f"{prompt + limit} tokens. Please reduce max_tokens.",
-            )
-            return 400
-        usage = {"prompt_tokens": prompt, "completion_tokens": min(limit, script.tokens)}
-        if script.json_only:
-            choice = {"index": 0, "message": {"role": "assistant", "content": "one"}, "finish_reason": "stop"}
-            self.reply(200, {"choices": [choice], "usage": usage, "model": body["model"]})
-            return 200
-        self.stream(body, min(limit, script.tokens), usage)
-        return 200
-
-    def stream(self, body: dict[str, Any], tokens: int, usage: dict[str, int]) -> None:
-        """Tokens one by one, 3 ms apart, or all in one write."""
-        script = self.script
-        model = script.served or body["model"]
-
-        def event(choices: list[Any], **more: Any) -> bytes:
-            chunk = {"id": "x", "object": "chat.completion.chunk", "model": model, "choices": choices, **more}
-            data = f"data: {json.dumps(chunk)}\n\n".encode()
-            return f"{len(data):x}\r\n".encode() + data + b"\r\n"
-
-        pieces = [event([{"index": 0, "delta": {"content": f"w{n} "}, "finish_reason": None}]) for n in range(tokens)]
-        pieces.append(event([{"index": 0, "delta": {}, "finish_reason": "length"}]))
-        if script.usage and body.get("stream_options"):
-            pieces.append(event([], usage=usage))
-        pieces.append(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        try:
-            for piece in [b"".join(pieces)] if script.burst else pieces:
-                time.sleep(0.003)
-                self.wfile.write(piece)
-        except OSError:
-            script.left += 1
-            self.close_connection = True
+    def log(self) -> list[dict[str, Any]]:
+        """What it saw: a row for each request, with `connection`, `at`, `head`, `body`, `writes`, `left_ms`."""
+        with socket.create_connection(("127.0.0.1", self.port + 0), timeout=10) as sock:
+            sock.sendall(b"LOG\n")
+            text = b"".join(iter(lambda: sock.recv(65536), b""))
+        return list(json.loads(text))
 
 
 @contextlib.contextmanager
-def serving(script: Script, tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Serve a script; yields the URL without /v1."""
-    handler = type("Scripted", (Handler,), {"script": script})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    if tls is not None:
-        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
+def serving(*answers: Answer, certificate: Path | None = None, address: str = "127.0.0.1") -> Iterator[Server]:
+    """Serve a script while the block runs."""
+    script = json.dumps([answer.__dict__ for answer in answers])
+    command = [sys.executable, __file__, "--address", address]
+    if certificate is not None:
+        command += ["--certificate", str(certificate)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
-        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
+        process.stdin.write(script)
+        process.stdin.close()
+        yield Server(int(process.stdout.readline()), "https" if certificate else "http", process.pid)
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+# ---- the process -----------------------------------------------------------------------------------------------
+
+
+class Play:
+    """Plays a script to whoever connects."""
+
+    def __init__(self, script: list[dict[str, Any]], context: ssl.SSLContext | None) -> None:
+        self.script = script
+        self.context = context
+        self.rows: list[dict[str, Any]] = []
+        self.lock = threading.Lock()
+        self.connections = 0
+
+    def serve(self, listener: socket.socket) -> None:
+        """Accept for ever."""
+        while True:
+            sock, _ = listener.accept()
+            threading.Thread(target=self.connection, args=(sock,), daemon=True).start()
+
+    def connection(self, sock: socket.socket) -> None:
+        """Answer the requests of one connection."""
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(OSError, EOFError), sock:
+            first = sock.recv(4, socket.MSG_PEEK)
+            if first == b"LOG\n":
+                with self.lock:
+                    sock.sendall(json.dumps(self.rows).encode())
+                return
+            with self.lock:
+                self.connections += 1
+                number = self.connections
+            if self.context is not None:
+                sock = self.context.wrap_socket(sock, server_side=True)
+            while self.answer(sock, number):
+                pass
+
+    def answer(self, sock: socket.socket, number: int) -> bool:
+        """Read one request and play its answer; False when the connection is at its end."""
+        buffer = b""
+        while b"\r\n\r\n" not in buffer:
+            buffer += more(sock)
+        head, _, body = buffer.partition(b"\r\n\r\n")
+        if head.startswith(b"CONNECT "):
+            self.tunnel(sock, head)
+            return False
+        with self.lock:
+            answer = self.script[min(len(self.rows), len(self.script) - 1)]
+            row: dict[str, Any] = {"connection": number, "head": head.decode(), "writes": [], "left_ms": None}
+            self.rows.append(row)
+        length = next(
+            (int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-length" in line), 0
+        )
+        while not answer["unread"] and len(body) < length:
+            body += more(sock)
+        row["at"] = start = time.perf_counter_ns()
+        row["body"] = body.decode()
+        return self.play(sock, answer, row, start)
+
+    def play(self, sock: socket.socket, answer: dict[str, Any], row: dict[str, Any], start: int) -> bool:
+        """The steps of an answer, each at its time."""
+        try:
+            for at_ms, text in answer["steps"]:
+                self.wait(sock, start, at_ms)
+                row["writes"].append(time.perf_counter_ns())
+                sock.sendall(text.encode())
+            self.wait(sock, start, answer["end_ms"])
+            if answer["end"] == "hang":
+                self.wait(sock, start, 60_000)
+        except OSError:
+            row["left_ms"] = (time.perf_counter_ns() - start) / 1e6
+            return False
+        if answer["end"] == "reset":
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        return bool(answer["end"] == "keep")
+
+    @staticmethod
+    def wait(sock: socket.socket, start: int, at_ms: float) -> None:
+        """Sleep until a moment; OSError as soon as the peer has left."""
+        while (rest := at_ms / 1e3 - (time.perf_counter_ns() - start) / 1e9) > 0:
+            sock.settimeout(min(rest, 0.02) or None)
+            try:
+                if not isinstance(sock, ssl.SSLSocket) and not sock.recv(1, socket.MSG_PEEK):
+                    raise ConnectionResetError
+                time.sleep(min(rest, 0.02))
+            except TimeoutError:
+                continue
+            finally:
+                sock.settimeout(None)
+
+    def tunnel(self, sock: socket.socket, head: bytes) -> None:
+        """Be a proxy: pass bytes both ways between a client and the place it named."""
+        with self.lock:
+            self.rows.append({"connection": self.connections, "head": head.decode(), "writes": [], "body": ""})
+        host, _, port = head.split(b" ")[1].decode().rpartition(":")
+        other = socket.create_connection((host, int(port)))
+        sock.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        threading.Thread(target=pump, args=(other, sock), daemon=True).start()
+        pump(sock, other)
+
+
+def more(sock: socket.socket) -> bytes:
+    """Bytes that arrive next; EOFError at the end."""
+    if not (data := sock.recv(65536)):
+        raise EOFError
+    return data
+
+
+def pump(source: socket.socket, sink: socket.socket) -> None:
+    """Pass bytes on until one side ends."""
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_RDWR)
+
+
+def main() -> None:
+    """Read the script from standard input, say the port, serve."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--address", default="127.0.0.1")
+    parser.add_argument("--certificate")
+    args = parser.parse_args()
+    script = json.load(sys.stdin)
+    context = None
+    if args.certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(args.certificate)
+    family = socket.AF_INET6 if ":" in args.address else socket.AF_INET
+    listener = socket.create_server((args.address, 0), family=family, backlog=1024)
+    print(listener.getsockname()[1], flush=True)
+    Play(script, context).serve(listener)
+
+
+if __name__ == "__main__":
+    main()
