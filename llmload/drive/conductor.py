@@ -95,22 +95,24 @@ class Conductor:
             self.idle.set()
 
     def _run(self, run: Run) -> None:
-        by_user = False
+        why = "step"
         try:
             run.book.write()
             self._all_steps(run)
         except (Halt, gevent.GreenletExit):
             # Locust itself ends a run whose last worker is lost, by killing this greenlet
-            by_user = bool(self.desk.nodes())
-            run.incomplete.append(STOPPED if by_user else "all workers are lost")
+            why = "user" if self.desk.nodes() else "fault"
+            run.incomplete.append(STOPPED if why == "user" else "all workers are lost")
         except Stop as stop:
+            why = "fault"
             self.voice.complain(stop.message)
             run.incomplete.append(stop.message)
         except Exception as error:
+            why = "fault"
             log.exception("llmload: a fault of llmload itself")
             run.incomplete.append(f"a fault of llmload itself ended the run: {error!r}")
         self._greenlet = None
-        shielded(lambda: self._finish(run, by_user=by_user or bool(run.incomplete)))
+        shielded(lambda: self._finish(run, why))
 
     def _all_steps(self, run: Run) -> None:
         for index, concurrency in enumerate(run.scenario.load.steps):
@@ -138,6 +140,13 @@ class Conductor:
             self.idle.set()
             raise
 
+    def join(self, node: str) -> None:
+        """A worker comes. Without steps Locust gives it users at once; with steps it is taken in at the next one."""
+        run = self.desk.run
+        if run is not None and run.order.free and not run.ending:
+            run.enlist([node])
+            setattr(self.environment.parsed_options, words.OPTION, run.order.to_json())
+
     def free_users(self, users: int) -> None:
         """That many users are up now."""
         run = self.desk.run
@@ -147,9 +156,9 @@ class Conductor:
     def close_free(self, stop_timeout: float) -> None:
         """It ends: let requests in flight end within so many seconds, then cut them, and account for all."""
         run = self.desk.run
-        if run is None or not run.order.free or run.over:
+        if run is None or not run.order.free or run.ending:
             return
-        run.over = True
+        run.ending = True
         with contextlib.suppress(Stop):
             self.desk.phase(run, "finish")
             self.desk.until(run, lambda: run.fresh and together(run.present, 0).in_flight == 0, stop_timeout)
@@ -158,7 +167,7 @@ class Conductor:
         row["ended_by"] = "stopped" if self.halted else "window"
         if self.halted:
             run.incomplete.append(STOPPED)
-        shielded(lambda: self._finish(run, by_user=True))
+        shielded(lambda: self._finish(run, "user"))
         self.idle.set()
 
     # Beginning and end
@@ -211,10 +220,10 @@ class Conductor:
         run.enlist(self.desk.nodes())
         setattr(self.environment.parsed_options, words.OPTION, run.order.to_json())
 
-    def _finish(self, run: Run, *, by_user: bool) -> None:
+    def _finish(self, run: Run, why: str) -> None:
         """Stop what is sent, collect what is left, account for it, judge it, write it down."""
         with contextlib.suppress(Stop):
-            self.desk.phase(run, "closed", by_user=by_user)
+            self.desk.phase(run, "closed", why=why)
             self.desk.until(run, lambda: run.fresh and not any(m.said["in_flight"] for m in run.present), CUT_S)
         patience_s = FLUSH_S if run.failure is None else 0.0  # what cannot be written here stays in the spools
         for member in run.present:

@@ -35,6 +35,7 @@ class Run:
         """Why nothing can be written any more."""
         self.barren = False
         """Whether a step ended without a single success in its window."""
+        self.ending = False
         self.over = False
 
     @property

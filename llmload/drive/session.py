@@ -21,7 +21,16 @@ from llmload.drive.order import Order
 from llmload.drive.ship import Row, Shipper
 from llmload.drive.turnstile import Turnstile
 from llmload.load.call import Call
-from llmload.record.record import CUT_BY_DRAIN, CUT_BY_STEP_END, CUT_BY_USER, Phase, RequestRecord, Tags
+from llmload.record.record import (
+    CUT_BY_DRAIN,
+    CUT_BY_FAULT,
+    CUT_BY_LEAVING,
+    CUT_BY_STEP_END,
+    CUT_BY_USER,
+    Phase,
+    RequestRecord,
+    Tags,
+)
 from llmload.record.spool import Spool
 
 log = logging.getLogger(__name__)
@@ -31,6 +40,9 @@ STATUS_AT_LEAST_S = 0.5
 
 PHASES: dict[str, Phase] = {"warmup": "warmup", "measure": "measure"}
 """The phase in records, by that of the step; everything else is drain."""
+
+WHY = {"user": CUT_BY_USER, "fault": CUT_BY_FAULT, "leaving": CUT_BY_LEAVING}
+"""Who cuts, apart from the end of a step."""
 
 
 class Sender(Protocol):
@@ -264,7 +276,7 @@ class Session:
             self._index = self._place.rank
         if self._phase == "closed":
             self.gate.clear()
-            self._cut = cut_words(by_user=data["by_user"])
+            self._cut = cut_words(data["why"])
             gevent.spawn(self._cut_all)
         elif self._phase == "finish" or self._out_of_budget:
             self.gate.clear()
@@ -304,7 +316,7 @@ class Session:
         """This process has to go while the run goes on: cut what is in flight and send what there is."""
         self.over = True
         self.gate.clear()
-        self._cut = cut_words(by_user=True)
+        self._cut = cut_words("leaving")
         with gevent.Timeout(timeout_s, False):
             self._cut_all()
             self._shipper.flush(timeout_s)
@@ -449,8 +461,8 @@ class Session:
         )
 
 
-def cut_words(*, by_user: bool) -> dict[str, str]:
+def cut_words(why: str) -> dict[str, str]:
     """What a cut record says, by the phase in which it was sent."""
-    if by_user:
-        return dict.fromkeys(("warmup", "measure", "drain"), CUT_BY_USER)
-    return {"warmup": CUT_BY_STEP_END, "measure": CUT_BY_DRAIN, "drain": CUT_BY_STEP_END}
+    if why == "step":
+        return {"warmup": CUT_BY_STEP_END, "measure": CUT_BY_DRAIN, "drain": CUT_BY_STEP_END}
+    return dict.fromkeys(("warmup", "measure", "drain"), WHY[why])

@@ -111,7 +111,7 @@ class Stepping:
         """Close the gate and wait until nothing is in flight; count what was cut, and pause for its dead work."""
         run = self.run
         before = sum(member.said["cut"] for member in run.present)
-        self.desk.phase(run, "closed", by_user=False)
+        self.desk.phase(run, "closed", why="step")
         self.desk.until(run, lambda: run.fresh and together(run.present, self.index).in_flight == 0, CUT_S)
         self.row["abandoned"] = int(sum(member.said["cut"] for member in run.present) - before)
         self.row["ended_at"] = time.time()

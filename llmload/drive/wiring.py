@@ -55,6 +55,7 @@ class Wiring:
         events = environment.events
         events.test_start.add_listener(self.on_test_start)
         events.spawning_complete.add_listener(self.on_spawning_complete)
+        events.worker_connect.add_listener(self.on_worker_connect)
         events.test_stopping.add_listener(self.on_test_stopping)
         events.quitting.add_listener(self.on_quitting)
         events.quit.add_listener(self.on_quit)
@@ -87,6 +88,11 @@ class Wiring:
         """Users are up."""
         if self.conductor is not None:
             self.conductor.free_users(user_count)
+
+    def on_worker_connect(self, client_id: str, **_: Any) -> None:
+        """A worker comes."""
+        if self.conductor is not None:
+            self.conductor.join(client_id)
 
     def on_test_stopping(self, **_: Any) -> None:
         """A run without steps ends: account for it before Locust tells anybody."""

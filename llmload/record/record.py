@@ -44,9 +44,12 @@ OUTCOMES: dict[str, str] = {
 CUT_BY_DRAIN = "cut by the drain limit"
 CUT_BY_STEP_END = "cut at the end of the step"
 CUT_BY_USER = "stopped by the user"
+CUT_BY_FAULT = "cut because the run could not go on"
+CUT_BY_LEAVING = "cut because its worker had to leave"
 """The `error` of an attempt with outcome `cancelled`: who cut it. One that the drain limit cut counts as infinite in
 percentiles over all attempts; one that the user's stop cut is left out of them; what is cut at the end of a step was
-sent in another phase than its window."""
+sent in another phase than its window. A fault (a full disk) stops a step as the user does; a worker that has to leave
+(SIGTERM) leaves attempts that count as lost ones do."""
 
 FLAGS = (
     "no_done", "no_finish_reason", "unterminated_event", "text_after_finish", "empty_deltas", "buffered", "compressed",

@@ -240,14 +240,14 @@ def test_status_tells_what_the_plan_asks_for(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("by_user", "sentences"),
+    ("why", "warmup", "measure", "drain"),
     [
-        (False, {"warmup": "cut at the end of the step", "measure": "cut by the drain limit",
-                 "drain": "cut at the end of the step"}),
-        (True, dict.fromkeys(("warmup", "measure", "drain"), "stopped by the user")),
+        ("step", "cut at the end of the step", "cut by the drain limit", "cut at the end of the step"),
+        ("user", *["stopped by the user"] * 3),
+        ("fault", *["cut because the run could not go on"] * 3),
     ],
-)  # fmt: skip
-def test_records_tell_who_cut_them(bench: Bench, by_user: bool, sentences: dict[str, str]) -> None:
+)
+def test_records_tell_who_cut_them(bench: Bench, why: str, warmup: str, measure: str, drain: str) -> None:
     """Only those that the user's stop cut are left out of percentiles over all attempts: they must be told apart."""
     seats = [bench.session.sit() for _ in range(3)]
     bench.begin()
@@ -256,10 +256,10 @@ def test_records_tell_who_cut_them(bench: Bench, by_user: bool, sentences: dict[
     bench.attempt(seats[1])
     bench.hear("drain")
     bench.attempt(seats[2])
-    bench.hear("closed", by_user=by_user)
+    bench.hear("closed", why=why)
     gevent.sleep(0.05)
     rows = bench.records()
-    assert {row["phase"]: row["error"] for row in rows} == sentences
+    assert {row["phase"]: row["error"] for row in rows} == {"warmup": warmup, "measure": measure, "drain": drain}
     assert {row["outcome"] for row in rows} == {"cancelled"}
     status = bench.session.status()
     assert (status["in_flight"], status["cut"], status["failed"]) == (0, 3, 0)
