@@ -3,6 +3,7 @@
 import importlib.util
 import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 Decode = Callable[[bytes], bytes]
@@ -10,16 +11,17 @@ Decode = Callable[[bytes], bytes]
 
 
 class Inflate:
-    """gzip, and deflate with or without the zlib head that the standard wants and some servers leave out."""
+    """gzip; or deflate, with or without the zlib head that the standard wants and some servers leave out."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, headless: bool = False) -> None:
+        self._headless = headless
         self._machine: Any = None
 
     def __call__(self, data: bytes) -> bytes:
         """Decode the next bytes."""
         if self._machine is None:
-            zlib_head = data[:1] == b"\x1f" or (data[0] & 0x0F == 8 and data[0] >> 4 <= 7)
-            self._machine = zlib.decompressobj(zlib.MAX_WBITS | 32 if zlib_head else -zlib.MAX_WBITS)
+            bare = self._headless and not (data[0] & 0x0F == 8 and data[0] >> 4 <= 7)
+            self._machine = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
         try:
             return bytes(self._machine.decompress(data))
         except zlib.error as error:
@@ -41,7 +43,11 @@ def brotli() -> Decode:
     return decode
 
 
-DECODERS: dict[str, Callable[[], Decode]] = {"gzip": Inflate, "x-gzip": Inflate, "deflate": Inflate}
+DECODERS: dict[str, Callable[[], Decode]] = {
+    "gzip": Inflate,
+    "x-gzip": Inflate,
+    "deflate": partial(Inflate, headless=True),
+}
 if importlib.util.find_spec("brotli") is not None:
     DECODERS["br"] = brotli
 

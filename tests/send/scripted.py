@@ -85,7 +85,7 @@ class Server:
 
     def log(self) -> list[dict[str, Any]]:
         """What it saw: a row for each request, with `connection`, `at`, `head`, `body`, `writes`, `left_ms`."""
-        with socket.create_connection(("127.0.0.1", self.port + 0), timeout=10) as sock:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as sock:
             sock.sendall(b"LOG\n")
             text = b"".join(iter(lambda: sock.recv(65536), b""))
         return list(json.loads(text))
@@ -136,6 +136,7 @@ class Play:
         with contextlib.suppress(OSError, EOFError), sock:
             first = sock.recv(4, socket.MSG_PEEK)
             if first == b"LOG\n":
+                sock.recv(4)
                 with self.lock:
                     sock.sendall(json.dumps(self.rows).encode())
                 return
