@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from llmload.exits import Exit
-from llmload.report import doubts, facts, gates, rows, verdict
+from llmload.report import doubts, facts, gates, positions, rows, verdict
 from llmload.report.doubts.case import Case
 from llmload.report.facts import Facts
 from llmload.report.gates import Judged
@@ -23,6 +23,8 @@ class Built:
     steps: tuple[StepRows, ...]
     verdict: Verdict
     summary: dict[str, Any]
+    speeds: dict[int, list[float | None]]
+    """Decode speed by position, for every step (`positions`)."""
     warnings: tuple[str, ...]
     gates: tuple[Judged, ...]
     failures: tuple[str, ...]
@@ -56,4 +58,5 @@ def compute(folder: Path, conditions: Sequence[str] = (), max_fail_ratio: float 
         failures.append(f"{got}; --max-fail-ratio allows {max_fail_ratio:.2%}")
     failures += verdict.without_success(steps)
     warnings = tuple(doubts.all_of(Case(known, steps)))
-    return Built(folder, known, steps, word, summary, warnings, judged, tuple(failures))
+    speeds = positions.speeds(known)
+    return Built(folder, known, steps, word, summary, speeds, warnings, judged, tuple(failures))

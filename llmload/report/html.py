@@ -40,7 +40,7 @@ def text(built: Built) -> str:
         ranges=[positions.label(*bounds) for bounds in positions.RANGES],
         speeds=[
             (labels[step], ["" if speed is None else f"{speed:,.1f}" for speed in speeds])
-            for step, speeds in positions.speeds(built.facts).items()
+            for step, speeds in built.speeds.items()
             if any(speed is not None for speed in speeds)
         ],
         plots=[(plot.title, plot.words, Markup(plot.svg)) for plot in plots.draw(built)],  # noqa: S704  (our own SVG)

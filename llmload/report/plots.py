@@ -294,7 +294,7 @@ def _failures(axes: Axes, built: Built) -> str | None:
 
 
 def _positions(axes: Axes, built: Built) -> str | None:
-    found = {step: speeds for step, speeds in positions.speeds(built.facts).items() if any(speeds)}
+    found = {step: speeds for step, speeds in built.speeds.items() if any(speeds)}
     if not found:
         return None
     ranges = [positions.label(*bounds) for bounds in positions.RANGES]
