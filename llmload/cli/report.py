@@ -44,7 +44,8 @@ def main(args: argparse.Namespace) -> int:
     for folder in args.runs:
         built = report.build(folder, gates=args.gate, max_fail_ratio=args.max_fail_ratio)
         if args.format == "table":
-            terminal.show(built, Console())
+            console = Console()
+            terminal.show(built, console if console.is_terminal else Console(width=terminal.WIDTH))
         else:
             sys.stdout.write(files.FORMATS[args.format](built))
             for sentence in built.failures:

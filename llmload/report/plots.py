@@ -6,7 +6,7 @@ own as well.
 
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,6 +110,11 @@ def _levels(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
     axes.set_xlabel("requests in flight" if closed else "requests per second asked for")
 
 
+def _from_zero(axes: Axes) -> None:
+    """The y axis from 0, with room above the highest point."""
+    axes.set_ylim(0, axes.get_ylim()[1] * 1.05)
+
+
 def _percentiles(key: str, unit: str, scale: float) -> Draw:
     """p50, p95 and p99 of a figure against the load: successes as lines, all attempts as dashes where they differ."""
 
@@ -136,7 +141,7 @@ def _percentiles(key: str, unit: str, scale: float) -> Draw:
         if not drawn:
             return None
         _levels(axes, rows)
-        axes.set_ylim(bottom=0)
+        _from_zero(axes)
         axes.set_ylabel(unit)
         axes.legend()
         words = ["Lines: successes"]
@@ -166,7 +171,7 @@ def _throughput(axes: Axes, built: Built) -> str | None:
             label=name,
         )
     _levels(axes, rows)
-    axes.set_ylim(bottom=0)
+    _from_zero(axes)
     axes.set_ylabel("output tokens per second")
     axes.legend()
     return "Tokens streamed inside the window, by class and in all."
@@ -216,7 +221,7 @@ def _latency(axes: Axes, built: Built) -> str | None:
     axes.set_xlabel("output tokens per second, all users")
     axes.set_ylabel("s")
     axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
+    _from_zero(axes)
     axes.legend()
     return "Throughput against latency (successes); numbers: in flight. Down and right is better."
 
@@ -245,7 +250,7 @@ def _gaps(axes: Axes, built: Built) -> str | None:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.set_xlabel("gap, ms (logarithmic)")
     axes.set_ylabel("% of the gaps")
-    axes.set_ylim(bottom=0)
+    _from_zero(axes)
     axes.legend()
     worst = max(share for _, share in zeros)
     zero = (
@@ -392,8 +397,3 @@ PLOTS: dict[str, tuple[Draw, tuple[float, float]]] = {
     "Timeline of requests": (_timeline, (13.0, 4.2)),
 }
 """Every picture: its title, who draws it, its size in inches."""
-
-
-def titles() -> Iterator[str]:
-    """The titles of all pictures."""
-    yield from PLOTS

@@ -8,6 +8,7 @@ import sys
 
 BENCHES = {
     "simulate": "tests.bench.simulate:main",
+    "report": "tests.bench.report:main",
 }
 
 

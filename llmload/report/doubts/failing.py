@@ -32,7 +32,9 @@ def failures(case: Case) -> Iterator[str]:
     for step, row in case.whole():
         share = row["success_share"]
         if share is not None and 1 - share > FAILURES:
-            worst = listed(f"{word} {n}" for word, n in row["outcomes"].items() if word != "ok")
+            counts = dict(row["outcomes"])
+            counts["cancelled"] = counts.get("cancelled", 0) - row["cancelled"]  # what the user cut is no failure
+            worst = listed(f"{word} {n}" for word, n in counts.items() if word != "ok" and n)
             extra = f"{', ' if worst else ''}lost {row['lost']}" if row["lost"] else ""
             yield (
                 f"{percent(1 - share)} of {row['started'] - row['cancelled']} attempts {at([step])} failed "

@@ -121,7 +121,6 @@ def cold_connections(case: Case) -> Iterator[str]:
     total = int(case.facts.measured.sum())
     if new.sum() > 0.01 * total:
         yield (
-            f"{new.sum()} of {total} measured requests had to open a connection: the server or a proxy closes "
-            "kept ones. "
-            "Their set-up lies before TTFT (connect_ms), but a cold connection may be slower"
+            f"{new.sum()} of {total} measured requests had to open a connection: failures, the server or a proxy "
+            "closed kept ones. Their set-up lies before TTFT (connect_ms), but a cold connection may be slower"
         )
