@@ -101,7 +101,7 @@ class Display:
     def __init__(self, console: Console, folder: Path, scenario: Scenario) -> None:
         self.console = console
         self.follower = Follower(folder, scenario)
-        self.window_s = scenario.load.window_s
+        self.scenario = scenario
         self.live: Live | None = None
         self.last = 0.0
         self.view: View | None = None
@@ -126,13 +126,13 @@ class Display:
             return
         if not self.console.is_terminal:
             if view.current is not None:
-                self.console.print(show.line(view, self.window_s), highlight=False, markup=False, soft_wrap=True)
+                self.console.print(show.line(view, self.scenario), highlight=False, markup=False, soft_wrap=True)
             return
         if self.live is None:
             self.console.print()
             self.live = Live(console=self.console, auto_refresh=False, transient=True)
             self.live.start()
-        self.live.update(show.picture(view, self.window_s), refresh=True)
+        self.live.update(show.picture(view, self.scenario), refresh=True)
 
     def close(self) -> None:
         """Take the picture off the terminal."""

@@ -101,13 +101,18 @@ def serving(engine: Engine, ready_s: float = READY_S) -> Iterator[str]:
 
 
 def serves(port: int) -> bool:
-    """Whether `GET /v1/models` is answered, if only with a refusal (it may want a key), and not with "loading"."""
+    """Whether the engine has loaded: its /health, if any, is no 503, and /v1/models is answered, if only with a 401."""
+    return status(port, "/health") not in (None, 503) and (status(port, "/v1/models") or 500) < 500
+
+
+def status(port: int, path: str) -> int | None:
+    """The status of a page; None if there is no answer."""
     connection = http.client.HTTPConnection(HOST, port, timeout=5)
     try:
-        connection.request("GET", "/v1/models")
-        return connection.getresponse().status < http.HTTPStatus.INTERNAL_SERVER_ERROR
+        connection.request("GET", path)
+        return connection.getresponse().status
     except (OSError, http.client.HTTPException):
-        return False
+        return None
     finally:
         connection.close()
 

@@ -187,6 +187,11 @@ class Client:
         """Attempts that have begun and not ended, those still connecting among them."""
         return len(self._flights)
 
+    @property
+    def idle(self) -> int:
+        """Connections that are kept for the next request and that the server has not closed."""
+        return self._line.pool.idle
+
     def cancel(self, which: Callable[[Tags], bool] | None = None) -> int:
         """End attempts at once as `cancelled`, all or those whose tags `which` picks; returns how many.
 

@@ -51,9 +51,14 @@ class Look:
     """(characters, tokens counted by the server) of prompts it answered."""
     lists: bool = False
     """Whether it lists its models."""
+    kept: bool = True
+    """Whether the connection of the last whole answer was still open a moment later."""
     tell_at: float = 0.0
     """Monotonic clock at which the wait is told again."""
 
+
+CLOSING_S = 0.1
+"""A server that closes the connection behind an answer has done so by then."""
 
 NO_ANSWER = 0
 """The status of a page that did not answer."""
@@ -122,12 +127,16 @@ def attempt(look: Look, call: Call, *, until_first: bool) -> RequestRecord:
 
     timer = gevent.spawn_later(WHOLE_ANSWER_S, leave) if until_first and not look.sending.stream else None
     try:
-        return client.send(
+        record = client.send(
             call,
             lambda _: tags(call),
             lambda _record, _text: None,
             on_first_token=leave if until_first else None,
         )
+        if record.outcome == "ok":
+            gevent.sleep(CLOSING_S)
+            look.kept = client.idle > 0
+        return record
     finally:
         if timer is not None:
             timer.kill()

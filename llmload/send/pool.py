@@ -25,6 +25,12 @@ class Pool:
         host, port = self._dialer.worked[1][:2]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
+    @property
+    def idle(self) -> int:
+        """Connections that wait for a request and are still open."""
+        self._idle = [kept for kept in self._idle if kept.is_alive()]
+        return len(self._idle)
+
     def take(self) -> Connection:
         """A connection that is ready for a request: a kept one that lives, or a new one. Raises DialError."""
         while self._idle:

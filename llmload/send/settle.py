@@ -130,6 +130,10 @@ def note(look: Look, record: RequestRecord) -> None:
         found.notes.append(f"model {found.model} answers, though it is not on the list: {advice.names(found.models)}")
     if record.served_model and record.served_model != found.model:
         found.notes.append(f"the answer names another model: {record.served_model}")
+    if not look.kept and not look.sending.fresh:
+        # llama.cpp announces keep-alive and closes behind every stream: a request that goes out in between is lost
+        look.sending = replace(look.sending, fresh=True)
+        found.notes.append("the server closes the connection behind each answer, so every request gets a new one")
     if not look.lists:
         found.notes.append("the endpoint lists no models")
 

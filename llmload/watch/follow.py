@@ -79,8 +79,6 @@ class Step:
     tokens: int = 0
     """… output tokens of the same requests."""
     tokens_per_s: float | None = None
-    remaining_s: float | None = None
-    """Estimate of what the step still takes; None where nothing can be said."""
 
     @property
     def failed(self) -> int:
@@ -104,7 +102,9 @@ class View:
     in_flight: int | None
     elapsed_s: float | None
     remaining_s: float | None
-    """Estimate for all that is left; None before anything can be said."""
+    """Estimate for all that is left; None where no step is going on."""
+    at_least: bool
+    """The estimate is a lower bound: how long requests take is not known yet."""
     verdict: str | None
 
 
@@ -144,6 +144,7 @@ class Follower:
             in_flight=sum(self.streams.values()) if self.streams else None,
             elapsed_s=None if started is None else (ended or now) - started,
             remaining_s=None if current is None else remaining(self.scenario, self.steps, current),
+            at_least=current is not None and pace_of(self.steps, current) is None,
             verdict=self.run.get("verdict"),
         )
 
@@ -207,20 +208,19 @@ class Follower:
         return sum(lines) / (end - begin) * max(1.0, step.tokens / step.events)
 
 
-def remaining(scenario: Scenario, steps: list[Step], current: int) -> float | None:
-    """Seconds that are left, or None before anything is measured that it hangs on.
+def remaining(scenario: Scenario, steps: list[Step], current: int) -> float:
+    """Seconds that are left.
 
     A window lasts `window_s`, and until `window_requests` of each class were sent, `window_cap_s` at the most. The
     rarest class paces the wait; its rate at a later step is taken as the latest known times the ratio of requests in
-    flight, which is too hopeful for a server that is full. Warm-up and drain are taken to last as they did last.
+    flight, which is too hopeful for a server that is full; without any, windows are taken at their shortest. Warm-up
+    and drain are taken to last as they did last.
     """
     load, step = scenario.load, steps[current]
     latest = [item for item in reversed(steps[: current + 1]) if item.window_s]
     warmup = next((item.warmup_s for item in latest if item.warmup_s is not None), load.warmup_s)
     drain = next((item.drain_s for item in latest if item.drain_s is not None), whole_s(latest))
-    pace = next((done(item) / (item.window_s or 1.0) / item.concurrency for item in latest if done(item)), None)
-    if load.window_requests and pace is None:
-        return None
+    pace = pace_of(steps, current)
     weights = {item.name: item.weight for item in scenario.classes}
     rarest = min(weights.values()) / sum(weights.values())
 
@@ -236,6 +236,14 @@ def remaining(scenario: Scenario, steps: list[Step], current: int) -> float | No
     else:
         total = max(0.0, warmup - gone) + window(step.concurrency) + drain
     return total + sum(warmup + window(later.concurrency) + drain for later in steps[current + 1 :])
+
+
+def pace_of(steps: list[Step], current: int) -> float | None:
+    """Requests per second and request in flight, of the latest step that has measured any."""
+    for step in reversed(steps[: current + 1]):
+        if step.window_s and done(step):
+            return done(step) / step.window_s / step.concurrency
+    return None
 
 
 def done(step: Step) -> int:

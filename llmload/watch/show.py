@@ -11,6 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from llmload.load.scenario import Scenario
 from llmload.watch.follow import Step, View
 
 MARKS = {"warm-up": "▸", "window": "▸", "drain": "▸", "done": "✓"}
@@ -37,13 +38,17 @@ def amount(value: float | None, unit: str = "") -> str:
     return f"{text} {unit}".rstrip()
 
 
-def phase(step: Step, window_s: float) -> str:
-    """What a step does at the moment."""
+def phase(step: Step, scenario: Scenario) -> str:
+    """What a step does at the moment, and what it waits for."""
+    window_s, wanted = scenario.load.window_s, scenario.load.window_requests
     if step.phase == "warm-up":
         return f"warm-up, {step.warmup} requests"
     if step.phase == "window":
         gone = step.window_s or 0.0
-        return f"window {span(gone)} of {span(window_s)}" if gone < window_s else f"window {span(gone)}, more requests"
+        if gone < window_s:
+            return f"window {span(gone)} of {span(window_s)}"
+        fewest = min((item.name for item in scenario.classes), key=lambda name: step.by_class[name])
+        return f"window {span(gone)}, {step.by_class[fewest]} of {wanted} {fewest}"
     if step.phase == "drain":
         return f"drain, {span(step.phase_s or 0.0)}"
     if step.ended_by in ENDS:
@@ -60,11 +65,11 @@ def failures(steps: Sequence[Step]) -> str:
 def left(view: View) -> str:
     """How much longer."""
     if view.remaining_s is None:
-        return "" if view.current is None else "time left: not known yet"
-    return f"about {span(view.remaining_s)} left"
+        return ""
+    return f"{'at least' if view.at_least else 'about'} {span(view.remaining_s)} left"
 
 
-def line(view: View, window_s: float) -> str:
+def line(view: View, scenario: Scenario) -> str:
     """The run in one line, for logs and pipes."""
     if view.current is None:
         return "starting"
@@ -72,7 +77,7 @@ def line(view: View, window_s: float) -> str:
     parts = [
         f"step {step.index + 1} of {len(view.steps)}",
         f"{amount(view.in_flight)} of {step.concurrency} in flight",
-        phase(step, window_s),
+        phase(step, scenario),
         f"{step.ok} ok",
         f"{step.failed} failed" + (f" ({failures([step])})" if step.failed else ""),
         f"TTFT p50 {amount(step.ttft_p50_ms, 'ms')}",
@@ -82,7 +87,7 @@ def line(view: View, window_s: float) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def picture(view: View, window_s: float) -> RenderableType:
+def picture(view: View, scenario: Scenario) -> RenderableType:
     """The run as a table, one row for each step; above it how far it has come, below it what failed."""
     table = Table(box=None, padding=(0, 2), header_style="dim", pad_edge=False)
     table.add_column("")
@@ -90,20 +95,20 @@ def picture(view: View, window_s: float) -> RenderableType:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", overflow="ellipsis", no_wrap=True)
     for step in view.steps:
-        row(table, step, view, window_s)
+        row(table, step, view, scenario)
     parts: list[RenderableType] = [head(view), Text(), table]
     if failed := failures(view.steps):
         parts.append(Text(f"\nfailed: {failed}", "red"))
     return Group(*parts)
 
 
-def row(table: Table, step: Step, view: View, window_s: float) -> None:
+def row(table: Table, step: Step, view: View, scenario: Scenario) -> None:
     """One step of the table."""
     if step.phase == "to come":
         table.add_row("", str(step.concurrency), style="dim")
         return
     live = step.index == view.current
-    note = phase(step, window_s) if live or step.ended_by in ENDS else ""
+    note = phase(step, scenario) if live or step.ended_by in ENDS else ""
     table.add_row(
         Text(MARKS[step.phase], "cyan" if live else "green"),
         f"{amount(view.in_flight)}/{step.concurrency}" if live else str(step.concurrency),
@@ -118,11 +123,8 @@ def row(table: Table, step: Step, view: View, window_s: float) -> None:
 
 def head(view: View) -> RenderableType:
     """The line above the table: bar, time gone, time left."""
-    gone, more = view.elapsed_s or 0.0, view.remaining_s
-    known = more is not None and gone + more > 0
+    gone, more = view.elapsed_s or 0.0, view.remaining_s or 0.0
     grid = Table.grid(padding=(0, 2))
-    bar = ProgressBar(
-        total=gone + more if more is not None and known else 1.0, completed=gone if known else 0, width=30
-    )
+    bar = ProgressBar(total=max(gone + more, 1.0), completed=gone, width=30, complete_style="cyan")
     grid.add_row(bar, Text(f"{span(gone)} gone", "dim"), Text(left(view)))
     return grid

@@ -45,6 +45,8 @@ class Script:
     tokens: int = 8
     html: bool = False
     json_only: bool = False
+    closes: bool = False
+    """It closes the connection behind each stream, and announces keep-alive all the same."""
     served: str | None = None
     fails: list[int] = field(default_factory=list)
     """Statuses of the first completions."""
@@ -195,6 +197,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except OSError:
             script.left += 1
             self.close_connection = True
+        self.close_connection = self.close_connection or script.closes
 
 
 @contextlib.contextmanager

@@ -263,6 +263,14 @@ def test_bursts_are_seen() -> None:
     assert "in bursts" in "\n".join(said)
 
 
+def test_a_server_that_closes_behind_each_answer() -> None:
+    """As llama.cpp does: fresh connections from the start instead of requests that are lost on closed ones."""
+    assert look(Script())[0].fresh is False
+    sending, found = look(Script(closes=True))
+    assert sending.fresh is True
+    assert any("closes the connection behind each answer" in note for note in found.notes)
+
+
 def test_no_usage() -> None:
     """A server that counts nothing: noted, and lengths rest on a usual ratio."""
     _, found = look(Script(usage=False))

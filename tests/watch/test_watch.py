@@ -97,7 +97,7 @@ def test_an_empty_folder_is_a_run_that_starts(tmp_path: Path) -> None:
     """Before anything is written there is a view, and it says so."""
     view = Follower(tmp_path, SCENARIO).look(now=5.0)
     assert (view.current, view.in_flight, view.elapsed_s, view.remaining_s) == (None, None, None, None)
-    assert show.line(view, 10.0) == "starting"
+    assert show.line(view, SCENARIO) == "starting"
 
 
 def test_a_window_lasts_until_the_rarest_class_has_its_requests() -> None:
@@ -120,13 +120,14 @@ def test_time_left_of_all_steps() -> None:
     steps[0].phase, steps[0].drain_s = "done", 2.5
     steps[1] = Step(1, 4, phase="warm-up", phase_s=1.0)
     assert remaining(SCENARIO, steps, 1) == 2 + 10 + 2.5
-    assert remaining(SCENARIO, [Step(0, 1, phase="warm-up", phase_s=1.0), Step(1, 4)], 0) is None
+    # before anything was measured windows are taken at their shortest: 1 s of warm-up, 10 s; 2 s of warm-up, 10 s
+    assert remaining(SCENARIO, [Step(0, 1, phase="warm-up", phase_s=1.0), Step(1, 4)], 0) == 1 + 10 + 2 + 10
 
 
 def rendered(view: View) -> str:
     """The picture as plain text, 90 columns wide."""
     file = io.StringIO()
-    Console(width=90, file=file).print(show.picture(view, 10.0))
+    Console(width=90, file=file).print(show.picture(view, SCENARIO))
     return file.getvalue()
 
 
@@ -135,15 +136,24 @@ def test_picture_and_line_say_the_same() -> None:
     done = Step(0, 1, "done", ended_by="cap", ok=33, ttft_ms=[58.0], tokens_per_s=47.31)
     live = Step(1, 4, "window", window_s=4.2, ok=1200, ttft_ms=[140.0, 145.0], tokens_per_s=1240.4)
     live.outcomes.update(rate_limited=2, stall_timeout=1)
-    view = View([done, live, Step(2, 8)], 1, 4, 75.0, 163.0, None)
+    view = View([done, live, Step(2, 8)], 1, 4, 75.0, 163.0, False, None)
     text = rendered(view)
     for words in ("1 min 15 s gone", "about 2 min 43 s left", "4/4", "1200", "142 ms", "1,240", "47.3",
                   "window 4 s of 10 s", "ended by its cap", "failed: 2 rate_limited, 1 stall_timeout"):  # fmt: skip
         assert words in text
-    assert show.line(view, 10.0) == (
+    assert show.line(view, SCENARIO) == (
         "step 2 of 3 · 4 of 4 in flight · window 4 s of 10 s · 1200 ok · 3 failed (2 rate_limited, 1 stall_timeout)"
         " · TTFT p50 142 ms · 1,240 tokens/s · about 2 min 43 s left"
     )
+
+
+def test_a_window_says_what_it_waits_for() -> None:
+    """Its seconds first, then the class that has fewest; and a bound is not told as an estimate."""
+    live = Step(0, 1, "window", window_s=12.0, ok=9)
+    live.by_class.update(short=7, long=2)
+    view = View([live], 0, 1, 15.0, 20.0, True, None)
+    assert "window 12 s, 2 of 5 long" in show.line(view, SCENARIO)
+    assert "at least 20 s left" in rendered(view)
 
 
 @pytest.mark.parametrize(
