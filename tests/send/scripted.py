@@ -8,6 +8,7 @@ of steps and an end; the moments are milliseconds after the whole request was re
 import argparse
 import contextlib
 import json
+import re
 import socket
 import ssl
 import struct
@@ -24,6 +25,8 @@ from typing import Any
 
 HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 END = "0\r\n\r\n"
+MARK = "mark-######"
+"""Stands, in an answer, for a mark such as mark-000123 that the request held."""
 
 
 @dataclass
@@ -168,6 +171,8 @@ class Play:
             body += more(sock)
         row["at"] = start = time.perf_counter_ns()
         row["body"] = body.decode()
+        found = re.search(r"mark-\d{6}", row["body"])
+        row["mark"] = found[0] if found else MARK
         return self.play(sock, answer, row, start)
 
     def play(self, sock: socket.socket, answer: dict[str, Any], row: dict[str, Any], start: int) -> bool:
@@ -176,7 +181,7 @@ class Play:
             for at_ms, text in answer["steps"]:
                 self.wait(sock, start, at_ms)
                 row["writes"].append(time.perf_counter_ns())
-                sock.sendall(text.encode())
+                sock.sendall(text.replace(MARK, row["mark"]).encode())
             self.wait(sock, start, answer["end_ms"])
             if answer["end"] == "hang":
                 self.wait(sock, start, 60_000)
