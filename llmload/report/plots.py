@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from llmload.report import columns, positions
 from llmload.report.building import Built
@@ -330,12 +331,11 @@ def _timeline(axes: Axes, built: Built) -> str | None:
         return None
     origin = float(start[known].min())
     outcome = facts.words("outcome")
-    bad = known & (outcome != "ok")
-    good = np.flatnonzero(known & ~bad)
-    shown = good[:: max(1, -(-len(good) // TIMELINE_MOST))]
-    failed = np.flatnonzero(bad)
-    failed = failed[:: max(1, -(-len(failed) // TIMELINE_MOST))]
-    lanes = _lanes(np.concatenate((shown, failed)).tolist(), start, end)
+    good = np.flatnonzero(known & (outcome == "ok"))
+    shown = _every(good)
+    cut = _every(np.flatnonzero(known & (outcome == "cancelled")))
+    failed = _every(np.flatnonzero(known & (outcome != "ok") & (outcome != "cancelled")))
+    lanes = _lanes(np.concatenate((shown, cut, failed)).tolist(), start, end)
     for step in facts.steps:
         if step.begin is not None and step.end is not None:
             axes.axvspan(step.begin - origin, step.end - origin, color="#eef2f7", linewidth=0)
@@ -343,13 +343,9 @@ def _timeline(axes: Axes, built: Built) -> str | None:
     for place, name in enumerate(facts.workloads):
         mine = [row for row in shown.tolist() if facts.records["workload"].iat[row] == name]
         _strokes(axes, [(start[row] - origin, end[row] - origin, lanes[row]) for row in mine], COLOURS[place % 6], name)
-    _strokes(
-        axes,
-        [(start[row] - origin, end[row] - origin, lanes[row]) for row in failed.tolist()],
-        "#000000",
-        "failed",
-        "x",
-    )
+    for rows, colour, name, sign in ((cut, "#b8bec6", "cut", ""), (failed, "#000000", "failed", "x")):
+        strokes = [(start[row] - origin, end[row] - origin, lanes[row]) for row in rows.tolist()]
+        _strokes(axes, strokes, colour, name, sign)
     axes.set_xlim(0, float(np.nanmax(end)) - origin)
     axes.set_ylim(-1, max(lanes.values()) + 2)
     axes.set_yticks([])
@@ -358,6 +354,11 @@ def _timeline(axes: Axes, built: Built) -> str | None:
     axes.legend(loc="upper left", ncols=6)
     every = f" Every {len(good) // len(shown)}th success of {len(good):,} is drawn." if len(shown) < len(good) else ""
     return f"One stroke for each request, from sent to end; grey: windows, numbers over them: in flight.{every}"
+
+
+def _every(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Every k-th row, so that no more than can be drawn are left."""
+    return rows[:: max(1, -(-len(rows) // TIMELINE_MOST))]
 
 
 def _lanes(rows: Sequence[int], start: Floats, end: Floats) -> dict[int, int]:

@@ -4,6 +4,7 @@ Each attempt counts once, by worker and seq, however often a batch was delivered
 that is no record: counted, never fatal.
 """
 
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -134,7 +135,20 @@ class _Columns:
 
 
 def read(folder: Path) -> Table:
-    """The table of a run folder. Raises Stop(UNJUDGED) for records of a newer format."""
+    """The table of a run folder. Raises Stop(UNJUDGED) for records of a newer format.
+
+    The collector of cycles is off meanwhile: it would search the records over and over, and they hold none.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _read(folder)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _read(folder: Path) -> Table:
     columns = _Columns()
     seen: dict[str, Received] = {}
     starts: dict[tuple[str, int], dict[str, Any]] = {}
