@@ -3,7 +3,9 @@
 import argparse
 import json
 import os
+import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +96,7 @@ def main(args: argparse.Namespace) -> int:
 
 def probe(args: argparse.Namespace, prompt: str) -> RequestRecord:
     """One attempt and its record, with the text."""
-    from dataclasses import replace
+    import gevent
 
     from llmload.send import models
     from llmload.send.client import Client
@@ -130,12 +132,9 @@ def probe(args: argparse.Namespace, prompt: str) -> RequestRecord:
     def opening(_sent_at: float) -> Tags:
         return Tags("probe", "probe", 0, 0, 1, "measure", "probe", "probe", requested_output_tokens=asked)
 
-    records: list[RequestRecord] = []
+    interrupt = gevent.signal_handler(signal.SIGINT, client.cancel)
     try:
-        client.send(call, opening, lambda record, _text: records.append(record), save_text=True)
-    except KeyboardInterrupt:
-        if not records:
-            raise
+        return client.send(call, opening, lambda _record, _text: None, save_text=True)
     finally:
+        interrupt.cancel()
         client.close()
-    return records[0]
