@@ -56,7 +56,7 @@ def test_events_records_and_request_agree(tmp_path: Path, processes: tuple[str, 
     with (
         child.running("--ttft-ms", "40", "--itl-ms", "10", "--failures", "429=0.2,cut=0.2", "--seed", "5") as server,
         locust(
-            tmp_path, "-u", "3", "-r", "3", "-t", "4s", "-H", server.url, *processes, file=tmp_path / "own.py"
+            tmp_path, "-u", "3", "-r", "3", "-t", "3s", "-H", server.url, *processes, file=tmp_path / "own.py"
         ) as it,
     ):
         left = it.end()
@@ -65,7 +65,7 @@ def test_events_records_and_request_agree(tmp_path: Path, processes: tuple[str, 
     heard = told(tmp_path)
     by_event = Counter(row["event"] for row in heard)
     records = left.records
-    assert len(records) > 20
+    assert len(records) >= 10
     assert by_event["llm_request"] == by_event["request"] == len(records)
     ids = Counter(row["id"] for row in heard if row["event"] == "llm_request")
     assert ids == {f"{row['worker']}/{row['seq']}": 1 for row in records}
