@@ -189,6 +189,8 @@ def test_caches(tmp_path: Path) -> None:
         run(tmp_path / "b", [record(n, cached_tokens=100) for n in range(5)]), "50 % of the prompt tokens came from its"
     )
     none(run(tmp_path / "c", [record(n, cached_tokens=0) for n in range(5)]), "cache")
+    template = {"preflight": {"overhead_tokens": 100}}  # a chat template of 100 tokens is the same for every prompt
+    none(run(tmp_path / "d", [record(n, cached_tokens=100) for n in range(5)], run=template), "came from its cache")
 
 
 def test_dead_work(tmp_path: Path) -> None:

@@ -125,8 +125,10 @@ def cache(case: Case) -> Iterator[str]:
         case.facts.numbers("cached_tokens")[case.facts.ok],
         case.facts.numbers("input_tokens")[case.facts.ok],
     )
+    # What the chat template puts before every prompt is the same for all: a cache that holds it says nothing.
+    template = (case.facts.run.get("preflight") or {}).get("overhead_tokens") or 0
     known = ~np.isnan(cached) & (given > 0)
-    hit = float(cached[known].sum() / given[known].sum()) if known.any() else 0.0
+    hit = float((cached[known] - template).clip(0).sum() / given[known].sum()) if known.any() else 0.0
     busting = case.facts.scenario.get("cache_busting", True)
     if busting:
         if hit > 0.1:
