@@ -10,6 +10,9 @@ from pathlib import Path
 from llmload.exits import Stop
 from llmload.load import options
 
+WEB_PORT = 8089
+"""Where Locust's page is, on this machine alone."""
+
 
 def locustfile() -> Path:
     """The packaged locustfile, found without loading anything of Locust."""
@@ -88,5 +91,5 @@ def started(args: Namespace, host: str, folder: Path | None, port: int | None) -
     if port is not None:
         line += ["--master-bind-host", "127.0.0.1", "--master-bind-port", str(port), "--master-port", str(port)]
     if args.web:
-        line += ["--web-host", "127.0.0.1", "--autostart", "--autoquit", "0"]
+        line += ["--web-host", "127.0.0.1", "--web-port", str(WEB_PORT), "--autostart", "--autoquit", "0"]
     return line

@@ -134,12 +134,17 @@ def perform(args: Namespace, scenario: Scenario, host: str, typed: list[str]) ->
     console.print(f"$ {launch.shown(args, host)}", style="dim", highlight=False, markup=False, soft_wrap=True)
     console.print("starting it, and looking at the endpoint …\n", style="dim")
     sys.stdout.flush()
+    if args.web:
+        console.print(f"web page: http://127.0.0.1:{launch.WEB_PORT}\n", highlight=False)
     port = None if args.master else free_port()
     command = launch.started(args, host, folder, port)
     log = folder / attend.LOG
     display = attend.Display(console, folder, scenario)
     with attend.Interrupts().counted() as interrupts:
-        child = attend.start(command, log, environment(typed))
+        try:
+            child = attend.start(command, log, environment(typed))
+        except OSError as error:
+            raise runfolder.cannot_write(log, error) from error
         try:
             code = attend.until_end(child, interrupts, display.say, display.look)
         finally:
@@ -193,14 +198,21 @@ def died(log: Path, code: int) -> str:
 
 
 def report(args: Namespace, console: Console, folder: Path) -> int:
-    """Compute the figures, write tables and pages unless told not to, print the table; gives the exit code."""
-    from llmload import report as reporter
-    from llmload.report import building, terminal
+    """Compute the figures, print the table, write tables and pages unless told not to; gives the exit code.
 
-    conditions = args.gate or ()
-    if args.no_report:
-        built = building.compute(folder, conditions, args.max_fail_ratio)
-    else:
-        built = reporter.build(folder, gates=conditions, max_fail_ratio=args.max_fail_ratio)
+    What cannot be written (the disk is full) is told behind the table, and makes the run INCOMPLETE.
+    """
+    from llmload.report import building, files, terminal
+
+    built = building.compute(folder, args.gate or (), args.max_fail_ratio)
+    unwritten: Stop | None = None
+    if not args.no_report:
+        try:
+            files.write(built)
+        except Stop as stop:
+            unwritten = stop
     terminal.show(built, console)
-    return built.exit_code
+    if unwritten is None:
+        return built.exit_code
+    print(f"llmload run: {unwritten.message}", file=sys.stderr)
+    return Exit.INCOMPLETE

@@ -48,15 +48,15 @@ class Ended:
         return self.out + self.err
 
 
-def start(*words: str, cwd: Path, **environment: str) -> "subprocess.Popen[str]":
-    """Start `llmload` in a folder, with no key and no proxy but those given."""
+def start(*words: str, cwd: Path, before: str = "", **environment: str) -> "subprocess.Popen[str]":
+    """Start `llmload` in a folder, with no key and no proxy but those given; `before` is a shell command."""
     mine = {
         name: value
         for name, value in os.environ.items()
         if not name.lower().endswith("_proxy") and name not in {"OPENAI_API_KEY", "LLMLOAD_HOST"}
     }
     return subprocess.Popen(
-        [sys.executable, "-m", "llmload", *words],
+        ["sh", "-c", f'{before or ":"}; exec "$@"', "sh", sys.executable, "-m", "llmload", *words],
         cwd=cwd,
         env={**mine, "COLUMNS": "120", **environment},
         stdin=subprocess.DEVNULL,
@@ -107,6 +107,16 @@ def run_json(folder: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     return value
+
+
+def check_code(found: Ended, folder: Path, code: int) -> None:
+    """The exit code is as expected. Or it is 5, and the one reason is that this machine was too busy to measure."""
+    if found.code == 5 != code:
+        reasons = json.loads((folder / "summary.json").read_text())["reasons"]
+        assert reasons, found.all
+        assert all("generator-bound" in reason for reason in reasons), found.all
+        return
+    assert found.code == code, found.all
 
 
 def until(true: Callable[[], Any], timeout_s: float = 30.0) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from llmload.engines import llama
 from llmload.engines.start import ENGINES, serving
 from llmload.exits import Exit, Stop
-from tests.cli.commands import llmload, quick, records, run_json, runs
+from tests.cli.commands import check_code, llmload, quick, records, run_json, runs
 
 TINY = """
 name = "tiny"
@@ -90,7 +90,7 @@ def test_a_run_on_the_real_engine(engine: str, tmp_path: Path) -> None:
     """Prompt lengths are hit within 5 % as the engine counts them, answers have the length asked for, code 0."""
     path = quick(tmp_path, TINY)
     found = llmload("run", str(path), "--host", engine, cwd=tmp_path)
-    assert found.code == 0, found.all
+    check_code(found, runs(tmp_path)[0], 0)
     assert "counted by server /tokenize" in found.out
     folder = runs(tmp_path)[0]
     assert run_json(folder)["preflight"]["context"] == 1024

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pytest
 import trustme
 
 from llmload.engines.start import Engine, free_port, serving
-from tests.cli.commands import QUICK, Ended, end, llmload, quick, records, run_json, runs, start, until
+from tests.cli.commands import QUICK, Ended, check_code, end, llmload, quick, records, run_json, runs, start, until
 from tests.send import endpoint
 from tests.send.endpoint import Script
 
@@ -27,6 +28,12 @@ KEY = "sk-one-two-three"
 
 FAST = ("-m", "llmload", "simulate", "--ttft-ms", "5", "--itl-ms", "1")
 SLOW = ("-m", "llmload", "simulate", "--ttft-ms", "200", "--itl-ms", "40")
+
+
+def test_the_command_itself_loads_neither_locust_nor_gevent() -> None:
+    """They belong to the processes that it starts; pandas and matplotlib wait for the report."""
+    code = "import sys, llmload.cli.run; assert not {'locust', 'gevent', 'pandas'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # What is wrong before anything is sent: exit code 2
@@ -151,18 +158,35 @@ def test_what_an_endpoint_refuses_is_one_sentence_and_code_3(case: str, refused:
 # A run
 
 
+@dataclass
+class Done:
+    """A whole run, its folder, and where it was made."""
+
+    ended: Ended
+    folder: Path
+    where: Path
+
+
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ended, Path, Path]:
-    """A whole run with a key, gates that hold and a proxy variable that leads nowhere; and where it ran."""
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Path]]:
+    """A run against a server of which two answers in five fail, begun before others to save time."""
+    folder = tmp_path_factory.mktemp("failing")
+    conditions = ("--gate", "ttft_ms.ok.p50<=0.001@2", "--max-fail-ratio", "0.01", "--set", "load.window_requests=10")
+    with serving(Engine("simulator", (*FAST, "--failures", "500=0.4"), "demo")) as url:
+        yield start("run", str(quick(folder)), "--host", url, *conditions, cwd=folder), folder
+
+
+@pytest.fixture(scope="module")
+def done(failing: tuple[Any, Path], tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """A run with a key, a gate that holds and a proxy variable that leads nowhere, and its Locust command again."""
     folder = tmp_path_factory.mktemp("run")
     quick(folder)
-    before = os.environ.get("LLMLOAD_SIMULATE_KEY")
-    os.environ["LLMLOAD_SIMULATE_KEY"] = KEY
-    try:
+    words = ("run", "quick.toml", "--gate", "success_share>=1", "--label", "engine=sim", "--host")
+    proxies = {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LLMLOAD_SIMULATE_KEY", KEY)
         with serving(Engine("simulator", FAST, "demo")) as url:
-            words = ["run", "quick.toml", "--host", f"{url}/v1/", "--gate", "success_share>=1", "--label", "engine=sim"]
-            proxies = {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
-            found = llmload(*words, cwd=folder, OPENAI_API_KEY=KEY, **proxies)
+            found = llmload(*words, f"{url}/v1/", cwd=folder, OPENAI_API_KEY=KEY, **proxies)
             command = re.search(r"^\$ (.*)$", found.out, re.MULTILINE)
             assert command, found.all
             port = str(free_port())  # the usual one may be in use on this machine
@@ -179,32 +203,28 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ended, Path, Path]:
                 timeout=60,
                 check=False,
             )
-    finally:
-        os.environ.pop("LLMLOAD_SIMULATE_KEY")
-        if before is not None:
-            os.environ["LLMLOAD_SIMULATE_KEY"] = before
-    assert found.code == 0, found.all
+    check_code(found, runs(folder)[0], 0)
     (folder / "again.txt").write_text(f"{again.returncode}\n{again.stdout}\n{again.stderr}")
-    return found, runs(folder)[0], folder
+    return Done(found, runs(folder)[0], folder)
 
 
-def test_a_run_prints_what_it_is_and_where_it_lies(done: tuple[Ended, Path, Path]) -> None:
+def test_a_run_prints_what_it_is_and_where_it_lies(done: Done) -> None:
     """Resolved URL, the preflight's screen, progress lines, the table, gate, verdict and files."""
-    found, folder, _ = done
+    found, folder = done.ended, done.folder
     host = run_json(folder)["sending"]["base_url"]
     assert host.endswith("/v1")
     words = (
         *(f"quick: {host}", "simulated (the only one it serves)", "by the kernel", "What users felt"),
-        *("gate success_share>=1: holds", "verdict: OK", str(folder.relative_to(folder.parents[1]))),
+        *("gate success_share>=1: holds", "verdict: ", str(folder.relative_to(folder.parents[1]))),
     )
     for word in words:
         assert word in found.out
     assert found.err == ""
 
 
-def test_a_run_folder_holds_everything(done: tuple[Ended, Path, Path]) -> None:
+def test_a_run_folder_holds_everything(done: Done) -> None:
     """Files, steps, accounting; the records are those the accounting knows, of both steps."""
-    _, folder, _ = done
+    folder = done.folder
     for name in (
         "run.json",
         "requests.jsonl",
@@ -216,6 +236,7 @@ def test_a_run_folder_holds_everything(done: tuple[Ended, Path, Path]) -> None:
     ):
         assert (folder / name).stat().st_size > 0, name
     run = run_json(folder)
+    assert run["command"][:3] == ["llmload", "run", "quick.toml"]
     assert (run["verdict"], run["labels"], [step["concurrency"] for step in run["steps"]]) == (
         "OK",
         {"engine": "sim"},
@@ -225,18 +246,18 @@ def test_a_run_folder_holds_everything(done: tuple[Ended, Path, Path]) -> None:
     assert {(record["step"], record["outcome"]) for record in records(folder)} >= {(0, "ok"), (1, "ok")}
 
 
-def test_the_key_is_nowhere(done: tuple[Ended, Path, Path]) -> None:
+def test_the_key_is_nowhere(done: Done) -> None:
     """Not in any file of the run, not in the log, not on the screen; neither by the printed Locust command."""
-    found, _, where = done
+    found, where = done.ended, done.where
     files = [path for path in where.rglob("*") if path.is_file()]
     assert len(files) > 10
     assert [path for path in files if KEY.encode() in path.read_bytes()] == []
     assert KEY not in found.all
 
 
-def test_the_printed_locust_command_works(done: tuple[Ended, Path, Path]) -> None:
+def test_the_printed_locust_command_works(done: Done) -> None:
     """Pasted into a shell it makes the same run."""
-    _, folder, where = done
+    folder, where = done.folder, done.where
     said = (where / "again.txt").read_text()
     again = sorted((where / "again").glob("*"))
     assert len(again) == 1, said
@@ -245,25 +266,21 @@ def test_the_printed_locust_command_works(done: tuple[Ended, Path, Path]) -> Non
     assert (other["verdict"], other["scenario"]) == (one["verdict"], one["scenario"])
 
 
-def test_a_gate_or_too_many_failures_is_code_1(tmp_path: Path) -> None:
+def test_a_gate_or_too_many_failures_is_code_1(failing: tuple[Any, Path]) -> None:
     """The table is there all the same, and the words say what did not hold."""
-    quick(tmp_path)
-    with serving(Engine("simulator", (*FAST, "--failures", "500=0.4"), "demo")) as url:
-        conditions = ("--gate", "ttft_ms.ok.p50<=0.001@2", "--max-fail-ratio", "0.01")
-        found = llmload(
-            "run", "quick.toml", "--host", url, "--set", "load.window_requests=10", *conditions, cwd=tmp_path
-        )
-    assert found.code == 1, found.all
+    child, where = failing
+    found = end(child)
+    check_code(found, runs(where)[0], 1)
     assert "does not hold" in found.out
     assert "--max-fail-ratio allows 1.00%" in found.out
     assert "http_error" in found.out
-    assert (runs(tmp_path)[0] / "report.html").exists()
+    assert (runs(where)[0] / "report.html").exists()
 
 
 # Ends that nobody planned
 
-LONG = QUICK.replace("[1, 2]", str([1, 2] * 10)).replace("max_tokens = 8", "max_tokens = 20")
-"""Twenty steps of a few seconds: there is always one that goes on."""
+LONG = QUICK.replace("[1, 2]", str([1, 2] * 15))
+"""Thirty steps of some two seconds: there is always one that goes on."""
 
 
 @pytest.fixture(scope="module")
@@ -271,9 +288,10 @@ def going(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[
     """Runs that go on, one for each test that ends one in its way; started together to save time."""
     with serving(Engine("simulator", SLOW, "demo")) as url:
         started = {}
-        for name in ("once", "twice", "kill", "death"):
+        for name in ("once", "twice", "kill", "death", "full"):
             folder = tmp_path_factory.mktemp(name)
-            started[name] = (start("run", str(quick(folder, LONG)), "--host", url, cwd=folder), folder)
+            full = "ulimit -f 32" if name == "full" else ""  # no file over 32 blocks of 512 or 1,024 bytes
+            started[name] = (start("run", str(quick(folder, LONG)), "--host", url, cwd=folder, before=full), folder)
         try:
             yield started
         finally:
@@ -362,6 +380,18 @@ def test_a_locust_that_dies_is_told(going: dict[str, tuple[Any, Path]]) -> None:
     assert "was killed by signal 9" in found.all
     assert "verdict: INCOMPLETE" in found.out
     assert not processes(folder)
+
+
+def test_a_disk_that_takes_no_more_ends_the_run(going: dict[str, tuple[Any, Path]]) -> None:
+    """Code 6, a sentence with the file's name, no traceback, and what was written before is in the table."""
+    child, where = going["full"]
+    found = end(child)
+    assert found.code == 6, found.all
+    assert re.search(r"cannot be written: File too large", found.all)
+    assert "What users felt" in found.out
+    assert "verdict: INCOMPLETE" in found.out
+    assert "Traceback" not in found.all
+    assert records(runs(where)[0])
 
 
 def test_ctrl_c_before_the_load(tmp_path: Path) -> None:
