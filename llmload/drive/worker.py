@@ -33,6 +33,8 @@ class Worker:
         self.environment = environment
         self.runner = environment.runner
         self.session: Session | None = None
+        self._refusal: dict[str, Any] | None = None
+        """The status of a run in which this process cannot take part."""
         hear = self.runner.register_message
         hear(words.PHASE, self._on_phase)
         hear(words.ACK, self._on_ack)
@@ -43,6 +45,7 @@ class Worker:
         if self.session is not None:
             self.session.close()
             self.session = None
+        self._refusal = None
         text = getattr(self.environment.parsed_options, words.OPTION, None)
         if text is None:
             return
@@ -52,9 +55,16 @@ class Worker:
             order.check()
             self.session = self._session(order, worker)
         except (Stop, OSError) as error:
-            failure = f"worker {worker} on {socket.gethostname()}: {error}"
-            status = {**NOTHING_SAID, "run": order.run, "worker": worker, "pid": os.getpid(), "failure": failure}
-            self._tell(words.STATUS, {**status, "host": socket.gethostname()})
+            host = socket.gethostname()
+            self._refusal = {
+                **NOTHING_SAID,
+                "run": order.run,
+                "worker": worker,
+                "host": host,
+                "pid": os.getpid(),
+                "failure": f"worker {worker} on {host}: {error}",
+            }
+            self._tell(words.STATUS, self._refusal)
 
     def leave(self) -> None:
         """This process goes; if a run is on, hand over what there is."""
@@ -85,9 +95,15 @@ class Worker:
             return None
         return self.session
 
+    def _refused(self, msg: Any) -> dict[str, Any] | None:
+        """The refusal of the run that a message is about, if it was refused."""
+        return self._refusal if self._refusal is not None and msg.data["run"] == self._refusal["run"] else None
+
     def _on_phase(self, msg: Any, **_: Any) -> None:
         if (session := self._present(msg)) is not None:
             session.hear(msg.data)
+        elif (refusal := self._refused(msg)) is not None:
+            self._tell(words.STATUS, {**refusal, "serial": msg.data["serial"]})
 
     def _on_ack(self, msg: Any, **_: Any) -> None:
         if (session := self._present(msg)) is not None:
@@ -96,6 +112,8 @@ class Worker:
     def _on_end(self, msg: Any, **_: Any) -> None:
         if (session := self._present(msg)) is not None:
             gevent.spawn(session.end, msg.data["patience_s"], self._last_stats)
+        elif (refusal := self._refused(msg)) is not None:
+            self._tell(words.DRAINED, {"run": refusal["run"], "worker": refusal["worker"], "started": 0, "finished": 0})
 
     def _last_stats(self) -> None:
         """Locust's own table is made from reports that come every three seconds; the last one would come too late."""

@@ -4,6 +4,7 @@ import json
 import time
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,15 @@ def press(url: str, **form: str) -> Any:
         return json.loads(answer.read())
 
 
+def until(done: Callable[[], Any], limit_s: float = 20.0) -> Any:
+    """What `done` says once it says something true."""
+    deadline = time.monotonic() + limit_s
+    while not (found := done()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
+
+
 def page(url: str) -> str:
     """The start page, once Locust serves it."""
     for _ in range(100):
@@ -32,12 +42,8 @@ def page(url: str) -> str:
 
 def finished(folder: Path) -> dict[str, Any]:
     """run.json of a run that has a verdict."""
-    for _ in range(400):
-        path = folder / "run.json"
-        if path.exists() and (run := json.loads(path.read_bytes()))["verdict"]:
-            return dict(run)
-        time.sleep(0.05)
-    raise AssertionError(folder)
+    path = folder / "run.json"
+    return dict(until(lambda: path.exists() and (run := json.loads(path.read_bytes()))["verdict"] and run))
 
 
 def test_start_stop_and_start_again(tmp_path: Path) -> None:
@@ -54,16 +60,18 @@ def test_start_stop_and_start_again(tmp_path: Path) -> None:
         assert "sk-not-on-the-page" not in first
         for name in ("scenario", "model", "steps", "duration"):
             assert f'"{name}"' in first.replace("&#34;", '"'), name
-        while len(running.workers()) < 2 or "2 workers connected" not in running.words():
-            time.sleep(0.05)
+        until(lambda: "2 workers connected" in running.words())
         assert press(f"{ui}/swarm", host=server.url, steps="2")["success"]
         one = finished(running.folder)
         assert (one["verdict"], [step["concurrency"] for step in one["steps"]]) == ("OK", [2])
-        while press(f"{ui}/stats/requests")["state"] not in {"stopped", "ready"}:
-            time.sleep(0.05)
-        assert press(f"{ui}/swarm", host=server.url, steps="3", duration="30s")["success"]
-        while not (others := list(tmp_path.glob("*-short/run.json"))):
-            time.sleep(0.05)
+
+        def start_again() -> list[Path]:
+            # Locust says "stopped" up to a second before it takes a new start, and ignores one until then
+            press(f"{ui}/swarm", host=server.url, steps="3", duration="30s")
+            time.sleep(0.5)
+            return list(tmp_path.glob("*-short/run.json"))
+
+        others = until(start_again)
         second = locusts.Running(running.process, others[0].parent, running.log)
         second.until_measuring()
         assert press(f"{ui}/stop", now="yes")["success"]
@@ -83,7 +91,6 @@ def test_a_wrong_scenario_from_the_form_is_a_sentence_in_the_log(tmp_path: Path)
     with locust(tmp_path, *arguments, headless=False) as running:
         page(ui)
         press(f"{ui}/swarm", host="http://127.0.0.1:9", steps="none")
-        while "/ERROR/llmload: " not in running.words():
-            time.sleep(0.05)
+        until(lambda: "/ERROR/llmload: " in running.words())
         assert any("load.steps" in line for line in press(f"{ui}/logs")["master"])
         assert running.process.poll() is None
