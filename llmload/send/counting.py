@@ -5,7 +5,7 @@ what the chat template adds is found out apart from it. Knows the forms of /toke
 answered with `count`) and of llama.cpp (`content`, answered with `tokens`). Sends nothing itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,31 @@ Post = Callable[[dict[str, Any]], Any]
 SAMPLE = "The quick brown fox jumps over the lazy dog."
 
 
-def by_server(post: Post, model: str) -> Counter | None:
-    """A counter that asks the server, or None if it has no /tokenize that counts."""
+Each = Callable[[Callable[[str], int], Sequence[str]], Iterable[int]]
+"""Calls a function for each text, in any order or at once, and gives the results in the order of the texts."""
+
+
+def by_server(post: Post, model: str, each: Each = map) -> Counter | None:
+    """A counter that asks the server, or None if it has no /tokenize that counts.
+
+    It raises Stop(UNMEASURABLE) if the server counted before and now does not.
+    """
     form = next((form for form, read in FORMS.items() if read(post(body(form, SAMPLE, model)))), None)
     if form is None:
         return None
 
+    def one(text: str) -> int:
+        return FORMS[form](post(body(form, text, model))) if text else 0
+
     def count(texts: Sequence[str]) -> list[int]:
-        return [asked(post, form, text, model) for text in texts]
+        counts = list(each(one, texts))
+        if not all(counted or not text for text, counted in zip(texts, counts, strict=True)):
+            raise Stop(
+                "the server's /tokenize stopped counting in mid-work; try again, or count by "
+                "--set token_counting=ratio instead",
+                Exit.UNMEASURABLE,
+            )
+        return counts
 
     return count
 
@@ -51,18 +68,6 @@ def tokens_of(answer: Any) -> int:
 
 FORMS: dict[str, Callable[[Any], int]] = {"prompt": count_of, "content": tokens_of}
 """Forms of /tokenize in the order in which they are tried, and how their answers are read."""
-
-
-def asked(post: Post, form: str, text: str, model: str) -> int:
-    """Tokens of one text. Raises Stop(UNMEASURABLE) if the server counted before and now does not."""
-    count = FORMS[form](post(body(form, text, model))) if text else 0
-    if text and not count:
-        raise Stop(
-            "the server's /tokenize stopped counting in mid-work; try again, or count by "
-            "--set token_counting=ratio instead",
-            Exit.UNMEASURABLE,
-        )
-    return count
 
 
 def by_file(path: Path) -> Counter:

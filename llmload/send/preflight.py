@@ -24,6 +24,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gevent.pool import Pool
+
 from llmload.exits import Stop
 from llmload.load import lengths
 from llmload.load.lengths import Counter
@@ -38,6 +40,10 @@ from llmload.send.settle import PASSING, SHORT, ask_short
 from llmload.send.target import Target, resolve
 
 __all__ = ["Findings", "SendOptions", "run"]
+
+
+ASKED_AT_ONCE = 16
+"""Prompts that are counted at the same time: some six hundred are, and a server may be far away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +155,7 @@ def counter(look: Look) -> Counter | None:
     """Who counts prompt tokens; None if only a ratio is left. Raises Stop if what the scenario asks for is missing."""
     scenario, kind, found = look.scenario, look.scenario.token_counting, look.found
     if kind in ("auto", "server"):
-        count = counting.by_server(lambda body: fetch(look, "/tokenize", body).json(), look.sending.model)
+        count = counting.by_server(lambda body: tokenized(look, body), look.sending.model, Pool(ASKED_AT_ONCE).map)
         if count is not None:
             found.count_source = "server /tokenize"
             return count
@@ -165,6 +171,14 @@ def counter(look: Look) -> Counter | None:
         raise Stop("token_counting is tokenizer, and the scenario names no tokenizer file; set tokenizer to its path")
     found.count_source = "ratio"
     return None
+
+
+def tokenized(look: Look, body: dict[str, Any]) -> Any:
+    """What /tokenize answers, or None. A Stop is told by who waits for all answers, not by each greenlet."""
+    try:
+        return fetch(look, "/tokenize", body).json()
+    except Stop:
+        return None
 
 
 def fit(look: Look, count: Counter | None) -> Counter:

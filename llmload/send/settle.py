@@ -122,6 +122,10 @@ def note(look: Look, record: RequestRecord) -> None:
     found.kernel_stamps = record.stamp_lag_ms is not None
     if look.sending.stream and record.events > BURST:
         found.bursts = largest_burst(record.gaps_ms) > BURST
+    if look.sending.proxy:
+        found.notes.append(f"requests go through the proxy {look.sending.proxy}")
+    if look.sending.insecure and look.target.tls:
+        found.notes.append("the server's certificate is not verified (--insecure)")
     if found.bursts:
         found.notes.append("tokens come in bursts, so gaps between tokens are not the model's; is a proxy buffering?")
     if found.stream_options_refused:

@@ -332,6 +332,7 @@ def test_a_certificate_that_nobody_signed(tmp_path: Path) -> None:
         for options in (SendOptions(ca=str(tmp_path / "ca.pem")), SendOptions(insecure=True)):
             _, found = preflight.run(SCENARIO, url, options, lambda line: None)
             assert found.kernel_stamps is True
+            assert any("not verified" in note for note in found.notes) == options.insecure
     with serving(Script()) as url, pytest.raises(Stop, match="plain http"):
         preflight.run(SCENARIO, url.replace("http://", "https://"), SendOptions(), print)
 
