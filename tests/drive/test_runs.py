@@ -78,7 +78,7 @@ def test_never_more_in_flight_than_the_step_and_hardly_ever_fewer(whole: tuple[L
 
 
 def test_phases_come_in_order_and_hold_what_they_should(whole: tuple[Left, list[dict[str, Any]]]) -> None:
-    """Phases go by the moment of sending; every user and class is warmed up; no window is cut short."""
+    """J15: Phases go by the moment of sending; every user and class is warmed up; no window is cut short."""
     left, _ = whole
     run = left.run
     assert [step["ended_by"] for step in run["steps"]] == ["window"] * len(run["steps"])
@@ -106,14 +106,14 @@ def test_phases_come_in_order_and_hold_what_they_should(whole: tuple[Left, list[
 
 
 def test_no_two_requests_are_the_same(whole: tuple[Left, list[dict[str, Any]]]) -> None:
-    """Every prompt begins differently, over all users and workers."""
+    """H05, K01, J17: Every prompt begins differently, over all users and workers."""
     _, truth = whole
     heads = [line["head"] for line in truth]
     assert len(set(heads)) == len(heads)
 
 
 def test_every_worker_tells_how_it_does(whole: tuple[Left, list[dict[str, Any]]]) -> None:
-    """A line a second and worker: its share of a core, a lag for each tick of 20 ms, its streams and events."""
+    """I05: A line a second and worker: its share of a core, a lag for each tick of 20 ms, its streams and events."""
     left, _ = whole
     run = left.run
     seconds = run["ended_at"] - run["steps"][0]["started_at"]

@@ -90,7 +90,7 @@ def test_extra_body_lets_sampling_through() -> None:
     ],
 )
 def test_extra_body_refuses_what_breaks_measuring(body: dict[str, Any], words: str) -> None:
-    """The sentence names the key to use instead, or what would go wrong."""
+    """A16m, B17: the sentence names the key to use instead, or what would go wrong."""
     with pytest.raises(ValueError, match=re.escape(words)):
         values.extra_body(body)
 

@@ -11,7 +11,7 @@ from llmload.record.ledger import Ledger, Received, ranges
 
 
 def test_a_batch_that_comes_twice_counts_once(tmp_path: Path) -> None:
-    """(worker, seq) is the key; the same seq of another worker is another record."""
+    """J18: (worker, seq) is the key; the same seq of another worker is another record."""
     ledger = Ledger(tmp_path)
     assert ledger.take("w0", [(0, b"a0"), (1, b"a1")]) == 2
     assert ledger.take("w0", [(1, b"a1"), (2, b"a2")]) == 1

@@ -44,7 +44,7 @@ def test_a_clean_run_has_no_warning(tmp_path: Path) -> None:
 
 
 def test_too_few_for_a_p99(tmp_path: Path) -> None:
-    """20 requests have none; 150 have a doubtful one."""
+    """J16: 20 requests have none; 150 have a doubtful one."""
     assert "as few as 20" in only(run(tmp_path / "a", clean(20)), "too few requests for a p99 at 1 in flight")
     assert "marked †" in only(run(tmp_path / "b", clean(150)), "the p99 at 1 in flight stands on fewer than 500")
 
@@ -66,7 +66,7 @@ def test_failures_over_one_percent(tmp_path: Path) -> None:
 
 
 def test_failures_of_one_duration(tmp_path: Path) -> None:
-    """A tenth gets 504 after 1.000 s: a proxy's limit. Scattered ones and our own time-outs are none."""
+    """H06m: A tenth gets 504 after 1.000 s: a proxy's limit. Scattered ones and our own time-outs are none."""
     good = clean(90)
     same = [record(90 + n, outcome="gateway_error", end=1000.0 + n * 0.3) for n in range(10)]
     assert "10 attempts failed as gateway_error" in only(run(tmp_path / "a", good + same), "same time (1 s)")
@@ -91,7 +91,7 @@ def test_short_answers(tmp_path: Path) -> None:
 
 
 def test_answers_that_get_shorter_under_load(tmp_path: Path) -> None:
-    """All reach their length at 1 in flight, 60 % at 8: a gateway that cuts."""
+    """B18m: All reach their length at 1 in flight, 60 % at 8: a gateway that cuts."""
     steps = [step(0, 1, 0, 10), step(1, 8, 20, 30)]
     busy = [
         record(100 + n, step=1, concurrency=8, sent=20 + n * 0.05, gaps=[10.0] * (9 if n % 5 < 3 else 3))
@@ -111,7 +111,7 @@ def test_estimated_tokens(tmp_path: Path) -> None:
 
 
 def test_bursts(tmp_path: Path) -> None:
-    """Buffered answers, coalesced events, and tokens per event that grow with the load."""
+    """K06: Buffered answers, coalesced events, and tokens per event that grow with the load."""
     only(run(tmp_path / "a", [record(n, flags=["buffered"]) for n in range(5)]), "5 of 5 answers came in one burst")
     only(run(tmp_path / "b", [record(n, coalesced=3) for n in range(5)]), "up to 30 % of the events")
     steps = [step(0, 1, 0, 10), step(1, 8, 20, 30)]
@@ -121,7 +121,7 @@ def test_bursts(tmp_path: Path) -> None:
 
 
 def test_prompts(tmp_path: Path) -> None:
-    """Prompts that were cut, and lengths asked for and counted, once for all twenty."""
+    """B16m: Prompts that were cut, and lengths asked for and counted, once for all twenty."""
     cut = [record(n, flags=["prompt_truncated"]) for n in range(3)]
     only(run(tmp_path / "a", cut), "the server cut the prompts of 3 requests (class short)")
     off = [record(n, requested_input_tokens=100, input_tokens=132) for n in range(20)]
@@ -169,19 +169,19 @@ def test_littles_law(tmp_path: Path) -> None:
 
 
 def test_two_models(tmp_path: Path) -> None:
-    """Half of the streams carry another name."""
+    """F14: Half of the streams carry another name."""
     rows = [record(n, served_model="other" if n % 2 else "m") for n in range(10)]
     only(run(tmp_path, rows), "2 models answered: m (5), other (5)")
 
 
 def test_gaps_of_forty_milliseconds(tmp_path: Path) -> None:
-    """Gaps of 0 and 40 ms in turn are small writes held back; a steady 40 ms is a speed."""
+    """G14: Gaps of 0 and 40 ms in turn are small writes held back; a steady 40 ms is a speed."""
     only(run(tmp_path / "a", [record(n, gaps=[0.1, 40.2] * 5) for n in range(5)]), "50 % of the gaps lie at 40 ms")
     none(run(tmp_path / "b", [record(n, gaps=[40.0] * 10) for n in range(5)]), "40 ms")
 
 
 def test_caches(tmp_path: Path) -> None:
-    """Repeated prompts by option, with first tokens in two groups; hits although every prompt is new."""
+    """H05, K01: Repeated prompts by option, with first tokens in two groups; hits although every prompt is new."""
     rows = [record(n, ttft=20.0 if n >= 8 else 1000.0) for n in range(20)]
     words = only(run(tmp_path / "a", rows, cache_busting=False), "cache_busting is off")
     assert "short at 1 in flight: 12 about 20 ms, 8 about 1,000 ms" in words
@@ -194,7 +194,7 @@ def test_caches(tmp_path: Path) -> None:
 
 
 def test_dead_work(tmp_path: Path) -> None:
-    """Measured requests that the drain limit cut burden the next step; what a step cuts by plan is a setting."""
+    """K05: Measured requests that the drain limit cut burden the next step; what a step cuts by plan is a setting."""
     steps = [step(0, 1, 0, 10, abandoned=3), step(1, 8, 20, 30)]
     cut = [record(n, outcome="cancelled", error=CUT_BY_DRAIN, end=9000.0) for n in range(2)]
     built = run(tmp_path, [*cut, *(record(2 + n) for n in range(10))], steps=steps)
@@ -211,7 +211,7 @@ def test_cold_connections(tmp_path: Path) -> None:
 
 
 def test_echo(tmp_path: Path) -> None:
-    """A prompt that is sent back is no generation."""
+    """A16m: A prompt that is sent back is no generation."""
     only(run(tmp_path, clean(3), extra_body={"echo": True}), "the scenario asks for echo")
 
 
@@ -239,7 +239,7 @@ def test_not_sent(tmp_path: Path) -> None:
 
 
 def test_unlike_lengths(tmp_path: Path) -> None:
-    """Answers of 10 tokens at 1 and of 15 at 8 in flight make E2E latencies that cannot be compared."""
+    """K04: Answers of 10 tokens at 1 and of 15 at 8 in flight make E2E latencies that cannot be compared."""
     steps = [step(0, 1, 0, 10), step(1, 8, 20, 30)]
     rows = clean(20) + [record(20 + n, step=1, concurrency=8, sent=21, gaps=[10.0] * 14) for n in range(20)]
     only(run(tmp_path, rows, steps=steps), "short have unlike lengths: 10 tokens on average at 1, 15 at 8")

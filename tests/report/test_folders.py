@@ -14,7 +14,7 @@ from tests.report.worked import built_of, rows_of
 
 
 def test_every_outcome_is_in_its_row_and_the_row_balances(tmp_path: Path) -> None:
-    """Three of every outcome; three records are lost: everything adds up, and the loss spoils the verdict."""
+    """J10: Three of every outcome; three records are lost: everything adds up, and the loss spoils the verdict."""
     started = [outcome for outcome in OUTCOMES if outcome != "not_sent"]
     records, seq = [], 0
     for outcome in started:
@@ -34,7 +34,7 @@ def test_every_outcome_is_in_its_row_and_the_row_balances(tmp_path: Path) -> Non
 
 
 def test_a_hole_in_seq_is_lost_and_counts_as_never_finished(tmp_path: Path) -> None:
-    """Seq 2 of 0 … 4 is missing between two records of the same step: a lost attempt, infinite in `all`."""
+    """J10: Seq 2 of 0 … 4 is missing between two records of the same step: a lost attempt, infinite in `all`."""
     built = built_of(tmp_path, [record(seq) for seq in (0, 1, 3, 4)])
     short, whole = built.summary["rows"]
     assert (whole["started"], whole["lost"], whole["ok"]) == (5, 1, 4)
@@ -45,7 +45,7 @@ def test_a_hole_in_seq_is_lost_and_counts_as_never_finished(tmp_path: Path) -> N
 
 
 def test_records_of_a_spool_are_merged_and_counted_once(tmp_path: Path) -> None:
-    """A killed run: the spool has one record more than the file, and one start without a record."""
+    """J18: A killed run: the spool has one record more than the file, and one start without a record."""
     folder = write(tmp_path, [record(0), record(1), record(0)], [step(end=None)], verdict=None, ended_at=None)
     (folder / "spool").mkdir()
     start = {"start": 2, "step": 0, "phase": "measure", "workload": "short", "sent_at": START + 3}
@@ -121,7 +121,7 @@ def test_a_step_in_which_everything_failed_is_a_row(tmp_path: Path) -> None:
 
 
 def test_who_cut_an_attempt_decides(tmp_path: Path) -> None:
-    """The drain limit's cut is a failure without end; the user's stop is left out of shares and percentiles."""
+    """J07: The drain limit's cut is a failure without end; the user's stop is left out of shares and percentiles."""
     cut = {"outcome": "cancelled", "ttft": 100.0, "ttft_kept": True, "end": 900.0}
     (row,) = rows_of(tmp_path / "drain", [record(0), record(1, error=CUT_BY_DRAIN, **cut)])
     assert (row["failed"], row["cancelled"], row["success_share"]) == (1, 0, 0.5)
@@ -146,7 +146,7 @@ def test_a_stopped_run_is_incomplete(tmp_path: Path) -> None:
 
 
 def test_warmup_and_drain_are_counted_and_left_out(tmp_path: Path) -> None:
-    """Their times are in no percentile; their tokens stream into the window, and they are in flight there."""
+    """J15: Their times are in no percentile; their tokens stream into the window, and they are in flight there."""
     rows = [
         record(0, sent=-0.1, phase="warmup", ttft=3000.0, gaps=[]),
         record(1, sent=1.0),
@@ -179,7 +179,7 @@ def test_lost_by_the_workers_own_account(tmp_path: Path) -> None:
 
 
 def test_more_records_than_starts_do_not_pass(tmp_path: Path) -> None:
-    """Rows that do not balance are said loudly."""
+    """J10: Rows that do not balance are said loudly."""
     accounting = {"w1": {"started": 1, "finished": 1, "received": 1, "lost": 0}}
     built = built_of(tmp_path, [record(0), record(1)], run={"accounting": accounting})
     assert "worker w1: 1 more attempts are here than it says it started" in built.verdict.reasons
@@ -187,7 +187,7 @@ def test_more_records_than_starts_do_not_pass(tmp_path: Path) -> None:
 
 
 def test_a_generator_that_was_the_limit(tmp_path: Path) -> None:
-    """Three seconds over 90 %: the step is marked, the run degraded, and how many workers it takes is said."""
+    """I05: Three seconds over 90 %: the step is marked, the run degraded, and how many workers it takes is said."""
     built = built_of(tmp_path, [record(0)], generator=[second(at, cpu=0.97) for at in range(5)])
     (*_, row) = built.summary["rows"]
     assert row["generator"] == {

@@ -14,13 +14,13 @@ NAN = float("nan")
 
 
 def test_tpot_uses_the_first_token_of_any_kind_and_never_the_end() -> None:
-    """Two tokens, at 100 (reasoning) and 130 ms: 30 ms a token, however late the end mark comes."""
+    """J19: Two tokens, at 100 (reasoning) and 130 ms: 30 ms a token, however late the end mark comes."""
     got = measures.tpot_ms(np.array([100.0]), np.array([130.0]), np.array([2.0]), np.array([NAN]))
     assert got == [30]
 
 
 def test_tpot_is_blank_for_one_token_and_without_a_count() -> None:
-    """A single token has no time per token, and an answer nobody counted has none either."""
+    """J19: A single token has no time per token, and an answer nobody counted has none either."""
     got = measures.tpot_ms(
         np.array([100.0, 100.0]), np.array([100.0, 200.0]), np.array([1.0, NAN]), np.array([NAN, NAN])
     )
@@ -73,7 +73,7 @@ def even(seconds: float) -> tuple[float, float, list[float], float]:
 
 @pytest.mark.parametrize(("window", "rate"), [(2.0, 451.5), (60.0, 1000 / 60)])
 def test_throughput_is_what_was_streamed_inside_the_window(window: float, rate: float) -> None:
-    """Ten requests of 100 tokens, nine over 2 s, one over 60.
+    """J08: Ten requests of 100 tokens, nine over 2 s, one over 60.
 
     Two seconds: 900 tokens and those of the long one at 0.6, 1.2 and 1.8 s. Sixty seconds: all 1,000.
     """
@@ -83,7 +83,7 @@ def test_throughput_is_what_was_streamed_inside_the_window(window: float, rate: 
 
 
 def test_a_peak_cannot_fall_below_the_mean() -> None:
-    """An event of ten tokens every 300 ms: the first second has those at 0, 0.3, 0.6 and 0.9 s, 40 tokens."""
+    """J09: An event of ten tokens every 300 ms: the first second has those at 0, 0.3, 0.6 and 0.9 s, 40 tokens."""
     requests = stream([(0.0, 0.0, [300.0] * 20, 210.0)])
     (_, whole) = throughput.per_group(requests, np.zeros(1, dtype=np.int64), 1, (0.0, 6.0))
     assert whole.total == 210
@@ -122,7 +122,7 @@ def samples(cpu: list[float], lag: list[float]) -> Samples:
     [([0.95, 0.95, 0.5, 0.95, 0.95], False), ([0.5, 0.91, 0.92, 0.93, 0.5], True), ([0.9] * 5, False)],
 )
 def test_generator_bound_by_cpu_three_seconds_running(cpu: list[float], bound: bool) -> None:
-    """Over 90 % in three samples running; two, or just 90 %, are not enough."""
+    """I05: Over 90 % in three samples running; two, or just 90 %, are not enough."""
     assert health(samples(cpu, [0.1] * 5), 0, 10, 20.0).bound is bound
 
 
@@ -145,14 +145,14 @@ def test_workers_needed_come_from_cpu() -> None:
 
 
 def test_pooled_gaps_and_requests_have_means_of_their_own(tmp_path: Path) -> None:
-    """One request with 100 gaps of 10 ms, one with a gap of 1,000: pooled 2,000 / 101, by request (10 + 1,000) / 2."""
+    """J05: 100 gaps of 10 ms and one of 1,000: pooled 2,000 / 101, by request (10 + 1,000) / 2, each under its own name."""
     (row,) = rows_of(tmp_path, [record(0, gaps=[10.0] * 100), record(1, gaps=[1000.0])])
     assert row["itl_ms"]["ok"]["mean"] == pytest.approx(2000 / 101)
     assert row["tpot_ms"]["ok"]["mean"] == pytest.approx(505)
 
 
 def test_quick_failures_do_not_touch_the_mean(tmp_path: Path) -> None:
-    """90 times 503 after 5 ms and ten successes of 2,000 ms: mean 2,000 over n = 10."""
+    """J02: 90 times 503 after 5 ms and ten successes of 2,000 ms: mean 2,000 over n = 10."""
     failed = [record(n, outcome="overloaded", end=5.0) for n in range(90)]
     good = [record(90 + n, ttft=2000.0, gaps=[]) for n in range(10)]
     (row,) = rows_of(tmp_path, failed + good)
@@ -162,7 +162,7 @@ def test_quick_failures_do_not_touch_the_mean(tmp_path: Path) -> None:
 
 
 def test_what_was_not_measured_is_not_zero(tmp_path: Path) -> None:
-    """Five successes of 200 ms and five failures without a first token: median 200 over n = 5."""
+    """J03: Five successes of 200 ms and five failures without a first token: median 200 over n = 5."""
     rows = [record(n, ttft=200.0) for n in range(5)]
     rows += [record(5 + n, outcome="ttft_timeout", end=1000.0) for n in range(5)]
     (row,) = rows_of(tmp_path, rows)
@@ -247,7 +247,7 @@ def test_slow_requests(tmp_path: Path) -> None:
 
 
 def test_share_of_answers_that_reached_their_length(tmp_path: Path) -> None:
-    """Seven of 128 tokens and three of 3: 905 tokens, 70 % reached the length asked for."""
+    """B18m: Seven of 128 tokens and three of 3: 905 tokens, 70 % reached the length asked for."""
     full = [record(n, sent=n * 0.1, gaps=[1.0] * 127, requested_output_tokens=128) for n in range(7)]
     short = [record(7 + n, sent=1.0, gaps=[1.0, 1.0], requested_output_tokens=128) for n in range(3)]
     (row,) = rows_of(tmp_path, full + short)

@@ -42,13 +42,13 @@ def test_nothing_is_none() -> None:
 
 
 def test_merged_workers() -> None:
-    """100 values of 100 ms, and 90 of 100 with 10 of 2,000: the p95 of all 200 has rank 189.05 and is 195."""
+    """J04: 100 values of 100 ms, and 90 of 100 with 10 of 2,000: the p95 of all 200 has rank 189.05 and is 195."""
     values = ordered(*[100] * 190, *[2000] * 10)
     assert percentile(values, 95) == pytest.approx(195)
 
 
 def test_timeouts_of_most_requests() -> None:
-    """250 time-outs and six first tokens at 0.3 s: 0.3 s over successes, infinite over all attempts."""
+    """J01: 250 time-outs and six first tokens at 0.3 s: 0.3 s over successes, infinite over all attempts."""
     six = ordered(*[300] * 6)
     assert successes(six)["p95"] == 300
     assert successes(six)["n"] == 6
@@ -57,7 +57,7 @@ def test_timeouts_of_most_requests() -> None:
 
 
 def test_the_two_middle_values_are_told_apart() -> None:
-    """1,449 and 1,451 ms have a median of 1,450, and no bucket shows."""
+    """J06: 1,449 and 1,451 ms have a median of 1,450, and no bucket shows."""
     block = successes(ordered(1449, 1451))
     assert (block["min"], block["p50"], block["max"]) == (1449, 1450, 1451)
 
@@ -70,7 +70,7 @@ def test_twelve_percent_failures_make_the_p95_infinite_and_leave_the_p50() -> No
 
 @pytest.mark.parametrize(("n", "p99"), [(99, None), (100, 99.01)])
 def test_a_p99_needs_a_hundred(n: int, p99: float | None) -> None:
-    """Under 100 values there is no p99; of 1 … 100 it has rank 98.01 and is 99.01."""
+    """J16: Under 100 values there is no p99; of 1 … 100 it has rank 98.01 and is 99.01."""
     assert successes(ordered(*range(1, n + 1)))["p99"] == (None if p99 is None else pytest.approx(p99))
     assert attempts(ordered(*range(1, n + 1)), 0)["p99"] == (None if p99 is None else pytest.approx(p99))
 
@@ -99,7 +99,7 @@ def test_no_value_leaves_everything_blank() -> None:
     [("p95", 99, "*"), ("p95", 100, ""), ("p99", 499, "†"), ("p99", 500, ""), ("p50", 1, ""), ("p95", None, "")],
 )
 def test_marks(percent: str, n: int | None, sign: str) -> None:
-    """A p95 is marked under 100 values, a p99 under 500."""
+    """J16: A p95 is marked under 100 values, a p99 under 500."""
     assert mark(percent, n) == sign
 
 

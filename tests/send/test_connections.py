@@ -77,7 +77,7 @@ def test_a_name_that_nobody_knows(sender: Make) -> None:
 
 
 def test_a_full_accept_queue(sender: Make) -> None:
-    """G02: a time-out of connecting, within its own limit, and no limit of the first token."""
+    """G02m: a time-out of connecting, within its own limit, and no limit of the first token."""
     with deaf() as port:
         row = sender(f"http://127.0.0.1:{port}/v1", connect_s=0.3).send()
     assert row.outcome == "connect_error"
@@ -120,7 +120,7 @@ def test_one_connection_for_requests_in_a_row(sender: Make) -> None:
 
 
 def test_fresh_connections(sender: Make) -> None:
-    """By option each request has its own, and the server is told that it is the last one."""
+    """G11: By option each request has its own, and the server is told that it is the last one."""
     with serving(stream()) as server:
         book = sender(server.url, fresh=True)
         assert all(book.send().new_connection for _ in range(3))
