@@ -64,6 +64,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("output_tokens_per_s_per_user", "tokens/s", "user", "number", ("felt",)),
     Column("stalls_per_1000_gaps", "stalls", "/1000", "number", ("felt",)),
     Column("coalesced_share", "coal.", "%", "percent", ("felt",)),
+    Column("reached_length_share", "full", "%", "percent", ("felt",)),
     Column("ttft_ms.all.p50", "TTFT ms", "p50", "number", ("tried",)),
     Column("ttft_ms.all.p90", "TTFT ms", "p90", "number", ("tried",)),
     Column("ttft_ms.all.p95", "TTFT ms", "p95", "number", ("tried",)),
@@ -176,6 +177,6 @@ def cell(row: dict[str, Any], column: Column) -> str:
         signs = mark(path[-1], look_up(row, [*path[:-1], "n"]))
     if path[0].startswith("output_tokens") and row["token_source"] in ("events", "mixed"):
         signs += "~"
-    if path[0] == "tpot_ms" and row["token_source"] in ("events", "mixed"):
+    if path[0] in ("tpot_ms", "reached_length_share") and row["token_source"] in ("events", "mixed"):
         signs += "~"
     return ("inf" if value == "inf" else WRITERS[column.write](value)) + signs

@@ -14,6 +14,7 @@ def under(table: str, facts: Facts) -> list[tuple[str, str]]:
             ("E2E", "last token - first byte of the request sent"),
             ("tokens/s", "tokens streamed inside the window / the window's seconds; user: mean of 1 / TPOT"),
             ("stalls", f"gaps over {stall_ms(facts):g} ms, per 1,000 gaps; coal.: events read together with another"),
+            ("full", "answers with as many tokens as were asked for / answers whose tokens were counted"),
             ("percentiles", "exact values in order, rank p/100 x (n - 1), interpolated; never from buckets"),
         ],
         "tried": [

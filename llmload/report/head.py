@@ -3,6 +3,8 @@
 import time
 from typing import Any
 
+import numpy as np
+
 from llmload.report.facts import Facts
 
 UNKNOWN = "unknown"
@@ -102,10 +104,7 @@ def settings(facts: Facts) -> list[tuple[str, str]]:
         ("warm-up", f"{plan.get('warmup_requests', '?')} requests a user and {plan.get('warmup_s', 0):g} s at least"),
         ("window", window(plan)),
         ("drain", f"until the last measured request has ended, {plan.get('drain_limit_s', 0):g} s at most"),
-        (
-            "between steps",
-            between(facts),
-        ),
+        ("between steps", between(facts)),
         (
             "stop on failures",
             f"{plan['max_failures_in_a_row']} in a row" if plan.get("max_failures_in_a_row") else "never",
@@ -125,9 +124,22 @@ def settings(facts: Facts) -> list[tuple[str, str]]:
         rows.append(
             (f"class {item['name']}", f"weight {item.get('weight', 1):g}, source {item.get('source', UNKNOWN)}{prefix}")
         )
+    rows.append(("CPU of the workers", processors(facts)))
     rows += [("note of the preflight", str(note)) for note in preflight.get("notes") or ()]
     rows.append(("command", " ".join(str(word) for word in facts.run.get("command") or ()) or UNKNOWN))
     return [(name, text) for name, text in rows if text]
+
+
+def processors(facts: Facts) -> str:
+    """The highest share of a core that each worker used in a second of a window; blank where nobody watched."""
+    samples, inside = facts.samples, np.zeros(len(facts.samples.at), dtype=bool)
+    for step in facts.steps:
+        if step.begin is not None and step.end is not None:
+            inside |= (samples.at >= step.begin) & (samples.at <= step.end)
+    inside &= ~np.isnan(samples.cpu)
+    names = sorted(set(samples.worker[inside]))
+    most = [f"{name} {samples.cpu[inside & (samples.worker == name)].max():.0%}" for name in names]
+    return f"of a core at most: {', '.join(most)}" if most else ""
 
 
 def window(plan: dict[str, Any]) -> str:

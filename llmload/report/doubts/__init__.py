@@ -16,6 +16,7 @@ DOUBTS: tuple[Doubt, ...] = (
     enough.cut_windows,
     ourselves.generator_bound,
     failing.failures,
+    failing.failing_classes,
     failing.one_duration,
     enough.too_few,
     failing.no_failures,

@@ -43,6 +43,20 @@ def failures(case: Case) -> Iterator[str]:
             )
 
 
+def failing_classes(case: Case) -> Iterator[str]:
+    """Classes of which nothing came through, while others did: their prompts may be too long for the server."""
+    succeeded = {step.index for step, row in case.whole() if row["ok"]}
+    for step, row in case.classes():
+        tried = row["started"] - row["cancelled"]
+        if tried and not row["ok"] and step.index in succeeded:
+            counts = [f"{word} {n}" for word, n in row["outcomes"].items() if n]
+            counts += [f"lost {row['lost']}"] if row["lost"] else []
+            yield (
+                f"class {row['workload']} had no success {at([step])}: all {tried} attempts failed ({listed(counts)}). "
+                "Figures of all classes together stand for the other classes alone; What failed has the server's words"
+            )
+
+
 def one_duration(case: Case) -> Iterator[str]:
     """Failures that all took the same time, as an idle limit of a proxy makes them."""
     duration = case.facts.numbers("end_ms")
