@@ -175,6 +175,7 @@ class Client:
         finally:
             self._flights.discard(flight)
             self._events_over += len(flight.reading.stamps)
+            flight.reading.let_go()  # what is in a circle with it stays until a collection, and those are rare in a run
         if save_text:
             record.text = text
         finished(record, text)

@@ -149,6 +149,12 @@ class StreamReading:
             if len(self.stamps) > before > self._before:
                 self.coalesced += 1
 
+    def let_go(self) -> None:
+        """Forget every token, once all that was learnt is on record; nothing may be read here any more."""
+        self.stamps = []
+        self.parts = []
+        self._on_first = None
+
     def take_whole(self, stamp: int, body: bytes) -> None:
         """Read an answer that is no stream but one JSON object, which was complete at `stamp`.
 
