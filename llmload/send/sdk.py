@@ -8,6 +8,7 @@ times as much and hides failures, and its hidden retries are off. The SDK thus n
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import httpx2
@@ -24,15 +25,16 @@ NO_KEY = "none"
 """The SDK refuses to be made without a key; no header is made of this one."""
 
 
+BOX: ContextVar[list[httpx2.Request]] = ContextVar("BOX")
+"""Where the request of this greenlet is put. Each has its own: the SDK may let others run before it returns."""
+
+
 class Catch(httpx2.BaseTransport):
     """A transport that keeps the request instead of sending it."""
 
-    def __init__(self) -> None:
-        self.request: httpx2.Request | None = None
-
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Keep the request; the answer given is empty."""
-        self.request = request
+        BOX.get().append(request)
         return httpx2.Response(200)
 
 
@@ -54,8 +56,7 @@ class Builder:
         self._place = ENDPOINTS[sending.api]
         self._origin = target.origin if absolute else ""
         self._key = key
-        self._catch = Catch()
-        http = httpx2.Client(transport=self._catch, trust_env=False, timeout=None, follow_redirects=False)
+        http = httpx2.Client(transport=Catch(), trust_env=False, timeout=None, follow_redirects=False)
         with without(STRANGERS):
             self._sdk = OpenAI(
                 api_key=key or NO_KEY,
@@ -65,7 +66,9 @@ class Builder:
                 http_client=http,
             )
         self._connection = "close" if sending.fresh else "keep-alive"
-        self._named = {name.lower() for name in sending.headers}
+        # The SDK finds out about the machine it runs on when it words its first request, and other greenlets run
+        # meanwhile and would all find it out as well: better now than within a measurement.
+        self.request({}, {})
 
     def body(self, call: Call) -> dict[str, Any]:
         """The request's body: the call in the endpoint's words; extras override, and one that is null takes away."""
@@ -104,6 +107,8 @@ class Builder:
     def _caught(self, method: str, place: str, body: dict[str, Any] | None, headers: Mapping[str, str]) -> bytes:
         named = {**self.sending.headers, **headers}
         options: Any = {"headers": {"Accept-Encoding": "identity", **named}}
+        box: list[httpx2.Request] = []
+        BOX.set(box)
         try:
             if method == "POST":
                 self._sdk.post(place, cast_to=httpx2.Response, body=body, options=options)
@@ -111,9 +116,7 @@ class Builder:
                 self._sdk.get(place, cast_to=httpx2.Response, options=options)
         except (TypeError, ValueError) as error:
             raise Stop(f"the request cannot be built: {error}; look at extra_body and headers") from error
-        request, self._catch.request = self._catch.request, None
-        assert request is not None  # noqa: S101  (for the type checker: the SDK has just sent it)
-        return self._bytes(request, "authorization" in {name.lower() for name in named})
+        return self._bytes(box[0], "authorization" in {name.lower() for name in named})
 
     def _bytes(self, request: httpx2.Request, own_key: bool) -> bytes:
         lines = [b"%s %s%s HTTP/1.1" % (request.method.encode(), self._origin.encode(), request.url.raw_path)]

@@ -68,6 +68,12 @@ class Whole:
 class Exchange:
     """Runs one exchange; `sink` takes the body of an answer with status 200, `due` tells the next limit."""
 
+    __slots__ = (
+        "_collected", "_collected_size", "_decode", "_done", "_due", "_feed", "_framed", "_fresh", "_grace_due",
+        "_headers_over", "_interim", "_message_over", "_parser", "_pieces", "_reads_stream", "_sink", "_stamp",
+        "_take", "_timer", "answer", "connection", "ending", "keep", "on_body", "sent",
+    )  # fmt: skip
+
     def __init__(self, connection: Connection, sink: Sink, due: Due, *, fresh: bool = False) -> None:
         self.connection = connection
         self.answer = Answer()

@@ -7,6 +7,7 @@ import importlib
 import sys
 
 BENCHES = {
+    "stamps": "tests.bench.stamps:main",
     "simulate": "tests.bench.simulate:main",
     "report": "tests.bench.report:main",
 }

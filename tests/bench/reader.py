@@ -16,9 +16,11 @@ Errors = list[int]
 """Nanoseconds between the send of an event and its stamp."""
 Read = Callable[[int], None]
 """Sends one request for so many tokens and reads its answer to the end."""
+Count = Callable[[], int]
+"""Events read since the errors were cleared, or since it was called last."""
 
 
-def llmload(port: int, errors: Errors) -> Read:
+def llmload(port: int, errors: Errors) -> tuple[Read, Count]:
     """The client of this project, record and JSON line included."""
     from llmload.load.call import Call
     from llmload.record.record import RequestRecord, Tags
@@ -49,10 +51,10 @@ def llmload(port: int, errors: Errors) -> Read:
         if record.outcome != "ok":
             sys.exit(f"{record.outcome}: {record.error}")
 
-    return read
+    return read, lambda: client.meter().events
 
 
-def openai(port: int, errors: Errors) -> Read:
+def openai(port: int, errors: Errors) -> tuple[Read, Count]:
     """The stock loop over a stream of the openai package."""
     from openai import OpenAI
 
@@ -70,10 +72,10 @@ def openai(port: int, errors: Errors) -> Read:
             if chunk.choices and chunk.choices[0].delta.content:
                 errors.append(time.perf_counter_ns() - int(chunk.choices[0].delta.content))
 
-    return read
+    return read, lambda: len(errors)
 
 
-def geventhttpclient(port: int, errors: Errors) -> Read:
+def geventhttpclient(port: int, errors: Errors) -> tuple[Read, Count]:
     """Reading lines of a geventhttpclient response, JSON parsed by orjson."""
     import orjson
     from geventhttpclient import HTTPClient
@@ -99,14 +101,17 @@ def geventhttpclient(port: int, errors: Errors) -> Read:
                     errors.append(now - int(text))
         response.read()
 
-    return read
+    return read, lambda: len(errors)
 
 
 READERS = {"llmload": llmload, "openai": openai, "geventhttpclient": geventhttpclient}
 
 
-def measure(read: Read, errors: Errors, streams: int, warm_s: float, window_s: float) -> tuple[float, int]:
-    """Run streams and return CPU seconds and events of the window."""
+def measure(
+    reader: tuple[Read, Count], errors: Errors, streams: int, warm_s: float, window_s: float
+) -> tuple[float, int]:
+    """Run streams and return CPU seconds and events of the window; `errors` then holds those of the window."""
+    read, count = reader
     lengths = random.Random(2)
 
     def user(first: int) -> None:
@@ -117,10 +122,11 @@ def measure(read: Read, errors: Errors, streams: int, warm_s: float, window_s: f
     for _ in range(streams):
         gevent.spawn(user, lengths.randrange(1, TOKENS))
     gevent.sleep(warm_s)
+    count()
     errors.clear()
     began = time.process_time()
     gevent.sleep(window_s)
-    return time.process_time() - began, len(errors)
+    return time.process_time() - began, count()
 
 
 def main() -> None:
@@ -134,11 +140,11 @@ def main() -> None:
     args = parser.parse_args()
     monkey.patch_all()
     errors: Errors = []
-    read = READERS[args.reader](args.port, errors)
+    reader = READERS[args.reader](args.port, errors)
     gc.collect()
     gc.freeze()
     gc.disable()
-    cpu_s, events = measure(read, errors, args.streams, args.warm_s, args.window_s)
+    cpu_s, events = measure(reader, errors, args.streams, args.warm_s, args.window_s)
     late = sorted(errors) or [0]
     told = {"cpu_s": cpu_s, "events": events, "window_s": args.window_s}
     told |= {

@@ -6,6 +6,7 @@ error of that stamp. As many tokens as `max_tokens` says, then finish reason, us
 """
 
 import argparse
+import contextlib
 import heapq
 import json
 import random
@@ -19,6 +20,11 @@ CHUNK = (
     '{"id":"chatcmpl-bench-0123456789","object":"chat.completion.chunk","created":1700000000,"model":"bench",'
     '"system_fingerprint":"fp_0123456789","choices":[{"index":0,"delta":%s,"logprobs":null,"finish_reason":%s}]}'
 )
+
+NAP_S = 0.001
+"""Requests are looked for at least this often."""
+LEAST_NAP_S = 0.0002
+"""What falls due within this goes out together, as an engine sends the tokens of a step; it keeps the server cheap."""
 
 
 def framed(*payloads: str) -> bytes:
@@ -76,19 +82,20 @@ class Source:
                 else:
                     heapq.heappop(plan)
                 now = time.perf_counter_ns()
-            rest = min(plan[0][0] - now, 1_000_000) / 1e9 if plan else 0.001
-            if rest > 0:
-                time.sleep(rest)
+            rest = (plan[0][0] - now) / 1e9 if plan else NAP_S
+            time.sleep(min(max(rest, LEAST_NAP_S), NAP_S))
             for fd, _ in self.poll.poll(0):
                 self.accept() if fd == self.listener.fileno() else self.read(self.streams[fd])
 
     def accept(self) -> None:
-        """Take a new connection."""
-        sock, _ = self.listener.accept()
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setblocking(False)
-        self.streams[sock.fileno()] = Stream(sock)
-        self.poll.register(sock.fileno(), select.EPOLLIN)
+        """Take all new connections."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                sock, _ = self.listener.accept()
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.setblocking(False)
+                self.streams[sock.fileno()] = Stream(sock)
+                self.poll.register(sock.fileno(), select.EPOLLIN)
 
     def read(self, stream: Stream) -> None:
         """Take in a request; once it is whole its answer begins."""
