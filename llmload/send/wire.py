@@ -114,7 +114,12 @@ class Exchange:
         connection = self.connection
         connection.begin(self)
         self.sent = connection.last = perf_counter_ns()
-        connection.send(request)
+        if connection.closed:  # it died while nobody looked
+            self.end("cut", self.sent, "connection closed")
+        try:
+            connection.send(request)
+        except OSError as error:
+            self.end("cut", perf_counter_ns(), f"connection broken ({told(error)})")
         self.arm()
         try:
             self._done.wait()
@@ -132,6 +137,10 @@ class Exchange:
         if self._timer is not None:
             self._timer.stop()
             self._timer.close()
+            self._timer = None
+        # llhttp holds this object's methods: with the garbage collector off, as it is in a measurement, the two would
+        # keep each other, and all that was read, for ever.
+        del self._parser, self._take
         connection = self.connection
         self.keep = (
             kind == "whole" and self.keep and not self._fresh and not connection.sending and not connection.closed

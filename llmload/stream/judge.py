@@ -124,8 +124,9 @@ def record(attempt: Attempt, hide: words.Hide) -> RequestRecord:
     row.coalesced = reading.coalesced
     row.served_model = reading.model and words.one_line(hide(reading.model))
     row.finish_reason = reading.finish and words.one_line(hide(reading.finish))
-    counts(row, attempt)
-    row.flags = flags(row, attempt)
+    told = usages.read(reading.usage or {})
+    counts(row, attempt, told)
+    row.flags = flags(row, attempt, told)
     return row
 
 
@@ -273,10 +274,9 @@ def retry_after(headers: dict[str, str], now: float) -> float | None:
 # ---- counts and flags ------------------------------------------------------------------------------------------
 
 
-def counts(row: RequestRecord, attempt: Attempt) -> None:
+def counts(row: RequestRecord, attempt: Attempt, told: usages.Usage) -> None:
     """Fill in tokens and characters, with who counted them."""
     reading = attempt.reading
-    told = usages.read(reading.usage or {})
     if told.input_tokens is not None and told.input_tokens > 0:
         row.input_tokens, row.input_tokens_source = told.input_tokens, "server"
     if told.output_tokens is not None and (told.output_tokens > 0 or not reading.stamps) and told.output_tokens >= 0:
@@ -290,11 +290,10 @@ def counts(row: RequestRecord, attempt: Attempt) -> None:
         row.output_chars = len(reading.text) + reading.other_chars
 
 
-def flags(row: RequestRecord, attempt: Attempt) -> list[str]:
+def flags(row: RequestRecord, attempt: Attempt, told: usages.Usage) -> list[str]:
     """What is noteworthy about an attempt with status 200, in the order of the contract."""
     reading = attempt.reading
     whole = row.outcome in {"ok", "aborted", "content_filtered"}
-    told = usages.read(reading.usage or {})
     stamps = reading.stamps
     found = {
         "no_done": attempt.streaming and whole and reading.finish is not None and reading.done_at is None,

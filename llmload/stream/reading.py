@@ -135,6 +135,7 @@ class StreamReading:
 
     def close(self) -> None:
         """The body has ended, however it did. An event whose blank line is missing counts if it is whole."""
+        self._on_first = None  # whoever is told holds this reading, and must not be held by it
         if self.done_at is not None:
             return
         before = len(self.stamps)

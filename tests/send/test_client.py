@@ -1,8 +1,10 @@
 """One attempt from call to record, over real sockets: times against the server's own clock, limits, cancelling."""
 
+import gc
 import json
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import gevent
 import gevent.event
@@ -11,6 +13,7 @@ import pytest
 from llmload.exits import Stop
 from llmload.load.call import Call
 from llmload.record.record import Tags
+from llmload.send.sdk import Catch
 from tests.send.conftest import CALL, Sender
 from tests.send.scripted import END, HEAD, Answer, data, plain, serving, stream, token
 
@@ -301,3 +304,50 @@ def test_a_refusal_before_the_prompt_was_read(sender: Make) -> None:
     with serving(refusal) as server:
         row = sender(server.url).send(long)
     assert (row.outcome, row.http_status, row.error) == ("http_error", 413, "HTTP 413 Too Large: too long")
+
+
+def test_nothing_is_left_for_the_garbage_collector(sender: Make) -> None:
+    """I07: it is off while measuring, so an attempt may leave nothing that only it could free."""
+    with serving(stream(3, 2, 1)) as server:
+        book = sender(server.url)
+        book.send()
+        book.finished.clear()
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(5):
+                book.send(on_first_token=lambda _ttft_ms: None)
+            gevent.sleep(0)
+            book.finished.clear()
+            left = [
+                type(item).__name__ for item in gc.get_objects() if str(type(item).__module__).startswith("llmload.")
+            ]
+        finally:
+            gc.enable()
+    assert {"Exchange", "Flight", "StreamReading", "Parser", "Attempt", "RequestRecord"} & set(left) == set()
+
+
+def test_each_greenlet_gets_the_request_it_built(sender: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK may let others run in mid-work; what they build must not be taken for one's own."""
+    handle = Catch.handle_request
+
+    def slow(self: Catch, request: Any) -> Any:
+        answer = handle(self, request)
+        gevent.sleep(0.001)
+        return answer
+
+    monkeypatch.setattr(Catch, "handle_request", slow)
+    builder = sender("http://127.0.0.1:1/v1").client._line.builder
+    runs = [gevent.spawn(builder.request, {"number": number}, {}) for number in range(20)]
+    gevent.joinall(runs)
+    assert [json.loads(run.value.split(b"\r\n\r\n")[1])["number"] for run in runs] == list(range(20))
+
+
+def test_a_connection_that_dies_between_two_looks(sender: Make) -> None:
+    """Closed after it was taken and before anything was sent: a record all the same, at once."""
+    with serving(stream()) as server:
+        book = sender(server.url)
+        book.send()
+        kept = book.client._line.pool._idle[0]
+        record = book.client.send(CALL, lambda at: (kept.close(), book.opening(at))[1], lambda _record, _text: None)
+    assert (record.outcome, record.ttft_ms) == ("stale_connection", None)

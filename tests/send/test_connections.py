@@ -283,7 +283,7 @@ def test_events_that_pile_up_coalesce_and_the_lag_shows(sender: Make) -> None:
             gevent.sleep(0.02)
     rows = [record for record, _ in book.finished]
     assert [(row.outcome, row.events) for row in rows] == [("ok", 30)] * 3
-    assert all(row.coalesced > 5 for row in rows)
+    assert sum(row.coalesced for row in rows) > 15
     assert all(sum(gap == 0 for gap in row.gaps_ms) >= row.coalesced for row in rows)
     lag = book.client.meter().stamp_lag_ms
     assert lag is not None
