@@ -213,8 +213,10 @@ def test_warm_up_is_left_out_and_counted(tmp_path: Path) -> None:
     """J15, K02: three cold requests of 3 s at each new concurrency are in no figure, and how many they were is said."""
     rows = []
     for at, (level, begin) in enumerate(((1, 0.0), (4, 20.0))):
-        cold = [{"sent": begin - 4 + n, "ttft": 3200.0, "phase": "warmup", "new_connection": n == 0} for n in range(3)]
-        warm = [{"sent": begin + n, "ttft": 200.0, "phase": "measure"} for n in range(8)]
+        cold: list[dict[str, Any]] = [
+            {"sent": begin - 4 + n, "ttft": 3200.0, "phase": "warmup", "new_connection": n == 0} for n in range(3)
+        ]
+        warm: list[dict[str, Any]] = [{"sent": begin + n, "ttft": 200.0, "phase": "measure"} for n in range(8)]
         rows += [record(0, step=at, concurrency=level, **more) for more in (*cold, *warm)]
     for seq, row in enumerate(rows):
         row["seq"] = seq
