@@ -21,6 +21,7 @@ from locust.exception import StopTest, StopUser
 
 from llmload.drive import hooks, plugin, wiring
 from llmload.drive.session import Answer, Session
+from llmload.load import values
 from llmload.load.call import Call
 
 __all__ = ["LLMUser", "plugin"]  # importing the plugin is what puts llmload into Locust
@@ -45,8 +46,10 @@ class Chat:
         """Send one request and wait for its end; a failure is an answer too, see `record.outcome`.
 
         `workload` is the class under which it is reported, `prompt` an id (never the text) in its record. `more`:
-        temperature, extra_body, headers, tools, ignore_eos, min_tokens. Raises locust's StopUser if the run is over.
+        temperature, extra_body, headers, tools, ignore_eos, min_tokens. Raises locust's StopUser if the run is over,
+        and ValueError for an extra_body that would break measuring, as `n` of 2 does.
         """
+        values.extra_body(more.get("extra_body") or {})
         call = Call(
             workload=workload,
             prompt=prompt,
