@@ -18,6 +18,8 @@ class Findings:
     streaming: bool = True
     usage: bool | None = None
     """Whether the server counts tokens in its answers."""
+    tokenizer: str | None = None
+    """File that counts them where the server does not."""
     stream_options_refused: bool = False
     limit_field: str = "max_tokens"
     """The name under which it takes the limit of output tokens."""
@@ -94,6 +96,8 @@ def usage(found: Findings) -> str:
         return "not known"
     if found.usage:
         return "told by the server"
+    if found.tokenizer:
+        return f"not told; output tokens are counted by tokenizer {found.tokenizer}"
     return "not told; output tokens are estimated, one per event"
 
 

@@ -68,6 +68,7 @@ def run(scenario: Scenario, host: str, options: SendOptions, say: Callable[[str]
     key = os.environ.get(scenario.key_env) or None
     sending = first_settings(scenario, target, options)
     found = Findings(target.base_url, sending.model, streaming=scenario.stream, limit_field=sending.limit_field)
+    found.tokenizer = Path(scenario.tokenizer).name if scenario.tokenizer else None
     deadline = time.monotonic() + scenario.ready_timeout_s
     with Asker(sending, key) as asker:
         look = Look(scenario, target, sending, key, asker, say, found, deadline)
@@ -104,6 +105,7 @@ def first_settings(scenario: Scenario, target: Target, options: SendOptions) -> 
         headers=scenario.headers,
         extra_body=scenario.extra_body,
         temperature=scenario.temperature,
+        tokenizer=scenario.tokenizer,
     )
 
 

@@ -35,6 +35,8 @@ class Sending:
     headers: dict[str, str] = field(default_factory=dict)
     extra_body: dict[str, Any] = field(default_factory=dict)
     temperature: float | None = None
+    tokenizer: str | None = None
+    """File of the tokenizer that counts an answer whose tokens the server did not tell."""
 
     def as_dict(self) -> dict[str, Any]:
         """The settings as JSON."""
