@@ -9,6 +9,7 @@ import contextlib
 import resource
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter_ns, time
 from typing import Any
 
@@ -17,7 +18,7 @@ from gevent import get_hub, getcurrent
 from llmload.exits import Stop
 from llmload.load.call import Call
 from llmload.record.record import RequestRecord, Tags
-from llmload.send import tls
+from llmload.send import counting, tls
 from llmload.send.connection import Clock, Connection
 from llmload.send.dial import Dialer, DialError
 from llmload.send.pool import Pool
@@ -144,6 +145,7 @@ class Client:
         self.sending = sending
         self._line = line(sending, key)
         self.hide: Hide = secret_remover(key)
+        self._count = None if sending.tokenizer is None else counting.by_file(Path(sending.tokenizer))
         self._flights: set[Flight] = set()
         self._events_over = 0
         self._events_told = 0
@@ -176,12 +178,26 @@ class Client:
             self._flights.discard(flight)
             self._events_over += len(flight.reading.stamps)
             flight.reading.let_go()  # what is in a circle with it stays until a collection, and those are rare in a run
+        if cause is None and self._count is not None and flight.uncounted(record):
+            cause = self._tokens(record, text)
         if save_text:
             record.text = text
         finished(record, text)
         if cause is not None:
             raise cause
         return record
+
+    def _tokens(self, record: RequestRecord, text: str) -> BaseException | None:
+        """Count an answer, joined and once, in a thread: the loop has other streams to read. What cut it short goes on.
+
+        The answer is over and its record made, so no time in it depends on this.
+        """
+        try:
+            record.output_tokens = get_hub().threadpool.apply(self._count, ([text],))[0]
+        except BaseException as cause:  # noqa: BLE001  (it goes on once the record is finished)
+            return cause
+        record.output_tokens_source = "tokenizer"
+        return None
 
     @property
     def in_flight(self) -> int:
@@ -266,6 +282,10 @@ class Flight:
         if self._on_first_token is not None:
             ttft_ms = round((stamp - self._exchange.sent) / 1e6, 3)
             get_hub().loop.run_callback(self._on_first_token, ttft_ms)
+
+    def uncounted(self, record: RequestRecord) -> bool:
+        """Whether nobody told the tokens of a text that is wholly known: reasoning and tool calls are not kept."""
+        return record.output_tokens_source != "server" and bool(record.output_chars) and not self.reading.other_chars
 
     def run(self, request: bytes, pool: Pool) -> Landing:
         """The attempt from a free connection to its end."""
