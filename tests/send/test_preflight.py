@@ -129,7 +129,7 @@ def test_both_fields_refused_one_after_the_other() -> None:
 
 
 def test_both_names_of_the_limit_refused() -> None:
-    """A clear stop that names the option and the server's words; never a run of failures."""
+    """B20m: a clear stop that names the option and the server's words; never a run of failures."""
     script = Script(refuses=("max_tokens", "max_completion_tokens"))
     stop = stopped(script)
     assert stop.code is Exit.UNMEASURABLE
@@ -242,7 +242,7 @@ def test_an_unlisted_or_another_model_that_answers_is_noted() -> None:
 
 
 def test_the_longest_request_does_not_fit() -> None:
-    """The server's words, the class and the sizes; told from the list's max_model_len no request is spent on it."""
+    """F08m: the server's words, the class and the sizes; told from the list's max_model_len it costs no request."""
     big = replace(SCENARIO.classes[0], name="big", max_tokens=Lengths("fixed", 500))
     scenario = replace(SCENARIO, classes=(SCENARIO.classes[0], big))
     script = Script(context=400, tokenize="vllm")

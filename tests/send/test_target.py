@@ -38,7 +38,7 @@ from llmload.send.target import exact, resolve
     ],
 )
 def test_each_form_leads_to_one_place(given_url: str, expected: str) -> None:
-    """And what was resolved is read back as it is."""
+    """F11: and what was resolved is read back as it is."""
     target = resolve(given_url)
     assert target.base_url == expected
     assert exact(target.base_url) == target
@@ -48,7 +48,7 @@ def test_each_form_leads_to_one_place(given_url: str, expected: str) -> None:
     "url", ["", "http://", "ftp://h/v1", "http://h:port/v1", "http://h:99999", "http:///v1", "http://a b/v1"]
 )
 def test_what_is_no_url_is_refused(url: str) -> None:
-    """With a sentence, never with a traceback."""
+    """F11: with a sentence, never with a traceback."""
     with pytest.raises(Stop, match=r"URL|scheme"):
         resolve(url)
 
