@@ -31,6 +31,8 @@ from llmload.stream.judge import Attempt, EndKind
 from llmload.stream.reading import StreamReading
 from llmload.stream.words import Hide, secret_remover
 
+MANY_FILES = 65536
+"""File descriptors to settle for where the hard limit is more than the kernel grants."""
 Opening = Callable[[float], Tags]
 Finished = Callable[[RequestRecord, str], None]
 Landing = tuple[RequestRecord, str, BaseException | None]
@@ -80,9 +82,11 @@ def proxy_of(sending: Sending) -> Target | None:
 def raise_file_limit() -> None:
     """Allow this process as many file descriptors as it may allow itself; every connection takes one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    for wanted in (hard, MANY_FILES):
+        if soft < wanted or wanted == resource.RLIM_INFINITY:
+            with contextlib.suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+                return
 
 
 @dataclass(slots=True)
@@ -109,6 +113,13 @@ def line(sending: Sending, key: str | None) -> Line:
     dialer = Dialer(target, sending.connect_s, clock, context, proxy)
     builder = Builder(sending, target, key, absolute=proxy is not None and not target.tls)
     return Line(target, builder, Pool(dialer, fresh=sending.fresh), clock)
+
+
+def named(request: bytes, tags: Tags) -> bytes:
+    """A request with a name of its own, under which the server's log and the record can be held together."""
+    first, rest = request.split(b"\r\n", 1)
+    name = f"{tags.run}-{tags.worker}-{tags.seq}".encode()
+    return b"%b\r\nX-Request-Id: %b\r\n%b" % (first, name, rest)
 
 
 def stream_limits(sending: Sending, reading: StreamReading) -> Due:
@@ -252,6 +263,7 @@ class Flight:
         self._opening = opening
         self._on_first_token = on_first_token
         self._greenlet = getcurrent()
+        self._start = 0
         self._dialing = True
         self._doubt: Callable[[Tags], bool] | None = None
         """Asked, once there are tags, whether the attempt was cancelled while it had none."""
@@ -290,17 +302,18 @@ class Flight:
     def run(self, request: bytes, pool: Pool) -> Landing:
         """The attempt from a free connection to its end."""
         start = time()
+        self._start = perf_counter_ns()
         try:
             connection = pool.take()
         except DialError as error:
-            return judge.failed(self._opening(start), start, error.outcome, self._client.hide(str(error))), "", None
+            return self._grounded(start, error.outcome, self._client.hide(str(error))), "", None
         except CancelledError:
-            return self._grounded(start), "", None
+            return self._grounded(start, "cancelled", "cancelled while connecting"), "", None
         except BaseException as cause:  # noqa: BLE001  (it goes on once there is a record)
-            return self._grounded(start), "", cause
+            return self._grounded(start, "cancelled", "cancelled while connecting"), "", cause
         finally:
             self._dialing = False
-        sent_at = time()
+        sent_at, before = time(), perf_counter_ns()
         try:
             self.tags = tags = self._opening(sent_at)
         except BaseException:
@@ -309,12 +322,13 @@ class Flight:
         if self._doubt is not None and self._doubt(tags):
             pool.give(connection)
             return judge.failed(tags, sent_at, "cancelled", "cancelled before it was sent"), "", None
-        return self._exchanged(request, pool, connection, sent_at)
+        return self._exchanged(request, pool, connection, (sent_at, before))
 
-    def _grounded(self, start: float) -> RequestRecord:
-        return judge.failed(self._opening(start), start, "cancelled", "cancelled while connecting")
+    def _grounded(self, start: float, outcome: str, error: str) -> RequestRecord:
+        end_ms = round((perf_counter_ns() - self._start) / 1e6, 3)
+        return judge.failed(self._opening(start), start, outcome, error, end_ms)
 
-    def _exchanged(self, request: bytes, pool: Pool, connection: Connection, sent_at: float) -> Landing:
+    def _exchanged(self, request: bytes, pool: Pool, connection: Connection, opened: tuple[float, int]) -> Landing:
         sending, reading, tags = self._client.sending, self.reading, self.tags
         assert tags is not None  # noqa: S101  (for the type checker: given a moment ago)
         streaming = bool(self._body.get("stream"))
@@ -327,7 +341,7 @@ class Flight:
         new = connection.used == 0
         cause: BaseException | None = None
         try:
-            exchange.run(request)
+            exchange.run(named(request, tags))
         except BaseException as error:  # noqa: BLE001  (it goes on once there is a record)
             cause = error
         ending = exchange.ending
@@ -342,7 +356,7 @@ class Flight:
         attempt = Attempt(
             tags=tags,
             sent=exchange.sent,
-            sent_at=sent_at,
+            sent_at=opened[0] + (exchange.sent - opened[1]) / 1e9,  # opening took its time before the first byte
             answer=exchange.answer,
             reading=reading,
             ending=ending,

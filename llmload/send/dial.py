@@ -1,8 +1,8 @@
 """Opening a connection: names to addresses, addresses to a socket, TLS, a proxy on the way. All before `sent`.
 
 All addresses of a name are tried. The next one starts when the one before has failed, or after a quarter of a second
-without an answer, so a dead address family costs no visible time; the address that worked last is tried first. What
-went wrong is told apart: this machine's own limits (`local_resource`) and everything else (`connect_error`).
+without an answer, so a dead address family costs no visible time; addresses that failed are tried last from then on.
+What went wrong is told apart: this machine's own limits (`local_resource`) and everything else (`connect_error`).
 """
 
 import errno
@@ -10,7 +10,7 @@ import ipaddress
 import os
 import socket
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any
 
@@ -62,6 +62,8 @@ class Dialer:
     proxy: Target | None = None
     worked: Address | None = None
     """The address of the last connection that was opened."""
+    failing: set[Address] = field(default_factory=set)
+    """Addresses that did not answer when they were tried last."""
 
     def open(self) -> Connection:
         """A new connection, ready for a request. Blocks this greenlet only. Raises DialError."""
@@ -109,7 +111,7 @@ class Dialer:
             said = error.strerror if isinstance(error, socket.gaierror) else str(error)
             raise DialError("connect_error", f"DNS: {near.host}: {said}") from None
         addresses = list(dict.fromkeys((family, address) for family, _, _, _, address in found))
-        addresses.sort(key=lambda address: address != self.worked)
+        addresses.sort(key=self.failing.__contains__)
         return addresses
 
     def _reach(self, near: Target) -> socket.socket:
@@ -149,6 +151,8 @@ class Dialer:
                         errors.append((address, OSError(code, os.strerror(code))))
                     else:
                         self.worked = address
+                        self.failing.discard(address)
+                        self.failing |= {racer for _, _, racer in racers.values()} | {loser for loser, _ in errors}
                         return sock
         finally:
             for sock, watcher, _ in racers.values():

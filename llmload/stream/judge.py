@@ -7,7 +7,7 @@ nanoseconds of one monotonic clock, the record's times are milliseconds after `s
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, Protocol
 
 from llmload.record.record import RequestRecord, Tags
 from llmload.stream import chunk as chunks
@@ -26,6 +26,14 @@ ABORTED = frozenset({"abort", "aborted", "cancelled", "canceled", "error"})
 BY_STATUS = {429: "rate_limited", 503: "overloaded", 529: "overloaded"}
 BY_STATUS |= dict.fromkeys([502, 504, *range(520, 525)], "gateway_error")
 BY_LIMIT = {"ttft": "ttft_timeout", "stall": "stall_timeout", "total": "total_timeout", "cancelled": "cancelled"}
+
+
+class Quote(Protocol):
+    """Makes one line without secrets of somebody's words."""
+
+    def __call__(self, text: str, limit: int = words.LIMIT) -> str:
+        """The words, at most so many characters of them."""
+
 
 EndKind = Literal["whole", "enough", "cut", "protocol", "ttft", "stall", "total", "cancelled"]
 
@@ -75,10 +83,11 @@ class Attempt:
     ignore_eos: bool = False
 
 
-def failed(tags: Tags, sent_at: float, outcome: str, error: str) -> RequestRecord:
-    """The record of an attempt that never got as far as its first byte."""
+def failed(tags: Tags, sent_at: float, outcome: str, error: str, end_ms: float | None = None) -> RequestRecord:
+    """The record of an attempt that never got as far as its first byte; times count from the start of connecting."""
     record = empty(tags, sent_at, outcome)
     record.error = error
+    record.end_ms = end_ms
     return record
 
 
@@ -99,9 +108,12 @@ def record(attempt: Attempt, hide: words.Hide) -> RequestRecord:
     def ms(stamp: int | None) -> float | None:
         return None if stamp is None else round((stamp - sent) / 1e6, 3)
 
-    outcome, error = verdict(attempt)
+    def quote(text: str, limit: int = words.LIMIT) -> str:
+        return words.one_line(hide(text), limit)  # hidden before it is cut, or a part of the key would stay
+
+    outcome, error = verdict(attempt, quote)
     row = empty(attempt.tags, attempt.sent_at, outcome)
-    row.error = words.one_line(hide(error), words.LIMIT + 80) if error else None
+    row.error = quote(error, words.LIMIT + 80) if error else None
     row.new_connection = attempt.new_connection
     row.connect_ms = attempt.connect_ms
     row.stamp_lag_ms = attempt.stamp_lag_ms
@@ -122,8 +134,8 @@ def record(attempt: Attempt, hide: words.Hide) -> RequestRecord:
         row.last_token_ms = row.end_ms
     row.events = len(stamps)
     row.coalesced = reading.coalesced
-    row.served_model = reading.model and words.one_line(hide(reading.model))
-    row.finish_reason = reading.finish and words.one_line(hide(reading.finish))
+    row.served_model = reading.model and quote(reading.model)
+    row.finish_reason = reading.finish and quote(reading.finish)
     told = usages.read(reading.usage or {})
     counts(row, attempt, told)
     row.flags = flags(row, attempt, told)
@@ -133,37 +145,37 @@ def record(attempt: Attempt, hide: words.Hide) -> RequestRecord:
 # ---- outcome ---------------------------------------------------------------------------------------------------
 
 
-def verdict(attempt: Attempt) -> tuple[str, str | None]:
+def verdict(attempt: Attempt, quote: Quote) -> tuple[str, str | None]:
     """Outcome and error line of an attempt."""
     answer = attempt.answer
     if answer.status is None:
         return without_head(attempt)
     if answer.status != 200:
-        said = words.one_line(words.of_body(answer.body))
-        status = f"HTTP {answer.status} {words.one_line(answer.reason, 40)}".rstrip()
+        said = quote(words.of_body(answer.body))
+        status = f"HTTP {answer.status} {quote(answer.reason, 40)}".rstrip()
         return of_status(answer.status), f"{status}: {said}" if said else f"{status}, without a body"
     if attempt.reading.error is not None:
-        return of_error(attempt)
-    return of_stream(attempt) if attempt.streaming else of_whole(attempt)
+        return of_error(attempt, quote)
+    return of_stream(attempt, quote) if attempt.streaming else of_whole(attempt, quote)
 
 
-def of_error(attempt: Attempt) -> tuple[str, str]:
+def of_error(attempt: Attempt, quote: Quote) -> tuple[str, str]:
     """Status 200, and the body says that it failed."""
     reading = attempt.reading
-    said = words.one_line(chunks.words_of(reading.error))
+    said = quote(chunks.words_of(reading.error))
     where = "in the stream" if attempt.streaming else "in the answer"
     return chunks.kind_of_error(reading.error), f"the server reported an error {where}: {said}"
 
 
-def of_stream(attempt: Attempt) -> tuple[str, str | None]:
+def of_stream(attempt: Attempt, quote: Quote) -> tuple[str, str | None]:
     """Status 200 and no error so far: what kind of body it is, and whether it was whole."""
     ending, reading = attempt.ending, attempt.reading
     if not reading.is_sse and reading.stray.strip() and reading.done_at is None:
-        return of_foreign_body(attempt)
+        return of_foreign_body(attempt, quote)
     if reading.done_at is None and ending.kind == "protocol":
         return "protocol_error", ending.words
     if reading.fault is not None:
-        return "protocol_error", f"an event that is no JSON object: {words.one_line(reading.fault)}"
+        return "protocol_error", f"an event that is no JSON object: {quote(reading.fault)}"
     return of_events(attempt)
 
 
@@ -188,7 +200,7 @@ def of_status(status: int) -> str:
     return "redirect" if 300 <= status < 400 else "http_error"
 
 
-def of_foreign_body(attempt: Attempt) -> tuple[str, str]:
+def of_foreign_body(attempt: Attempt, quote: Quote) -> tuple[str, str]:
     """Status 200 and a body that is no SSE: an error in JSON counts as what it says."""
     body = attempt.reading.stray
     try:
@@ -196,16 +208,16 @@ def of_foreign_body(attempt: Attempt) -> tuple[str, str]:
     except ValueError:
         value = None
     if isinstance(value, dict) and (error := chunks.error_of(value)) is not None:
-        said = words.one_line(chunks.words_of(error))
+        said = quote(chunks.words_of(error))
         return chunks.kind_of_error(error), f"status 200 with an error as JSON: {said}"
-    kind = words.one_line(attempt.answer.headers.get("content-type", "no content type"), 60)
+    kind = quote(attempt.answer.headers.get("content-type", "no content type"), 60)
     return (
         "not_sse",
-        f"status 200, but the body is no event stream ({kind}): {words.one_line(body.decode('utf-8', 'replace'), 120)}",
+        f"status 200, but the body is no event stream ({kind}): {quote(body.decode('utf-8', 'replace'), 120)}",
     )
 
 
-def of_whole(attempt: Attempt) -> tuple[str, str | None]:
+def of_whole(attempt: Attempt, quote: Quote) -> tuple[str, str | None]:
     """Status 200 of a request that asked for no stream."""
     ending, reading = attempt.ending, attempt.reading
     if ending.kind in BY_LIMIT:
@@ -215,7 +227,7 @@ def of_whole(attempt: Attempt) -> tuple[str, str | None]:
     if ending.kind == "cut":
         return "stream_truncated", f"{ending.words} within the body"
     if reading.fault is not None or not (reading.parts or reading.other_chars or reading.finish):
-        said = words.one_line(attempt.answer.body.decode("utf-8", "replace"), 120)
+        said = quote(attempt.answer.body.decode("utf-8", "replace"), 120)
         return "protocol_error", f"status 200, but the body is no completion as JSON: {said or 'it is empty'}"
     return by_finish(reading.finish)
 
@@ -223,7 +235,7 @@ def of_whole(attempt: Attempt) -> tuple[str, str | None]:
 def by_finish(finish: str | None) -> tuple[str, str | None]:
     """Outcome of an answer that was whole, by its finish reason."""
     if finish in ABORTED:
-        return "aborted", f"the server gave up: finish reason {words.one_line(finish, 40)}"
+        return "aborted", f"the server gave up: finish reason {finish}"
     if finish == "content_filter":
         return "content_filtered", "the server's content filter ended the answer"
     return "ok", None

@@ -262,6 +262,9 @@ def test_the_servers_words_are_one_short_line_without_the_key() -> None:
     assert row.error is not None
     assert row.error.startswith("HTTP 401 Unauthorized: bad key [key] in [31mxxx")
     assert len(row.error) <= 300 + len("HTTP 401 Unauthorized: ")
+    body = json.dumps({"error": {"message": "y" * 295 + "sk-verysecret"}}).encode()
+    row = record_of(answer=Answer(401, "", {}, SENT, began=True, body=body), key="sk-verysecret")
+    assert "sk-" not in (row.error or ""), "a part of the key is left at the cut"
     stream = said("A").replace(b'"m"', b'"m sk-verysecret"')
     row = record_of((1, stream), (2, said(finish="sk-verysecret")), key="sk-verysecret")
     assert "sk-verysecret" not in str(row.as_dict())
