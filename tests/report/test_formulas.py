@@ -145,7 +145,7 @@ def test_workers_needed_come_from_cpu() -> None:
 
 
 def test_pooled_gaps_and_requests_have_means_of_their_own(tmp_path: Path) -> None:
-    """J05: 100 gaps of 10 ms and one of 1,000: pooled 2,000 / 101, by request (10 + 1,000) / 2, under their own names."""
+    """J05: 100 gaps of 10 ms and one of 1,000: pooled 2,000 / 101, by request (10 + 1,000) / 2, each by its name."""
     (row,) = rows_of(tmp_path, [record(0, gaps=[10.0] * 100), record(1, gaps=[1000.0])])
     assert row["itl_ms"]["ok"]["mean"] == pytest.approx(2000 / 101)
     assert row["tpot_ms"]["ok"]["mean"] == pytest.approx(505)
