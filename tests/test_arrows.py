@@ -14,9 +14,9 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "llmload"
 
 IO = {
-    "asyncio", "gevent", "greenlet", "http.client", "http.server", "httpx2", "io", "locust", "multiprocessing", "openai", "os", "pathlib",
-    "prometheus_client", "psutil", "pynvml", "requests", "selectors", "shutil", "signal", "socket", "ssl", "subprocess",
-    "tempfile", "threading", "time", "urllib3",
+    "asyncio", "gevent", "greenlet", "http.client", "http.server", "httpx2", "io", "locust", "multiprocessing",
+    "openai", "os", "pathlib", "prometheus_client", "psutil", "pynvml", "requests", "selectors", "shutil", "signal",
+    "socket", "ssl", "subprocess", "tempfile", "threading", "time", "urllib3",
 }  # fmt: skip
 
 PURE = [
