@@ -18,7 +18,7 @@ from gevent import get_hub, getcurrent
 from llmload.exits import Stop
 from llmload.load.call import Call
 from llmload.record.record import RequestRecord, Tags
-from llmload.send import counting, tls
+from llmload.send import counting, slices, tls
 from llmload.send.connection import Clock, Connection
 from llmload.send.dial import Dialer, DialError
 from llmload.send.pool import Pool
@@ -108,6 +108,7 @@ def line(sending: Sending, key: str | None) -> Line:
     target, proxy = exact(sending.base_url), proxy_of(sending)
     may_send_key(target, proxy, sending, key)
     raise_file_limit()
+    slices.ask_for_short()
     context = tls.context(sending.ca, insecure=sending.insecure) if target.tls else None
     clock = Clock()
     dialer = Dialer(target, sending.connect_s, clock, context, proxy)
