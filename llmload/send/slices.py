@@ -26,4 +26,4 @@ def ask_for_short() -> bool:
         return False
     nice = os.getpriority(os.PRIO_PROCESS, 0)  # the call sets it as well: to what it is
     wish = ATTRIBUTES.pack(ATTRIBUTES.size, os.SCHED_OTHER, 0, nice, 0, SLICE_NS, 0, 0, 0, 0)
-    return ctypes.CDLL(None).syscall(number, 0, ctypes.create_string_buffer(wish), 0) == 0
+    return bool(ctypes.CDLL(None).syscall(number, 0, ctypes.create_string_buffer(wish), 0) == 0)
