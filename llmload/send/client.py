@@ -24,7 +24,7 @@ from llmload.send.dial import Dialer, DialError
 from llmload.send.pool import Pool
 from llmload.send.sdk import Builder
 from llmload.send.settings import Sending
-from llmload.send.target import Target, exact, split
+from llmload.send.target import Target, split
 from llmload.send.wire import Due, Exchange, Whole
 from llmload.stream import judge
 from llmload.stream.judge import Attempt, EndKind
@@ -105,7 +105,7 @@ def line(sending: Sending, key: str | None) -> Line:
     Through a proxy, https goes by CONNECT, so that TLS is end to end. Plain http goes in absolute form: every proxy
     understands it, while many refuse CONNECT to a port other than 443.
     """
-    target, proxy = exact(sending.base_url), proxy_of(sending)
+    target, proxy = split(sending.base_url), proxy_of(sending)
     may_send_key(target, proxy, sending, key)
     raise_file_limit()
     slices.ask_for_short()

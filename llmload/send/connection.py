@@ -9,6 +9,7 @@ TLS is decrypted through a memory BIO, so the socket stays ours and its reads ke
 is the business of the connection's user: an `Exchange`, or nobody while it is idle in the pool.
 """
 
+import os
 import socket
 import ssl
 import struct
@@ -50,6 +51,11 @@ class User(Protocol):
 
     def broke(self, error: BaseException) -> None:
         """A fault of our own while bytes were taken."""
+
+
+def told(error: OSError) -> str:
+    """An operating system's error in its own words."""
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 def ask_for_stamps(sock: socket.socket) -> None:

@@ -20,7 +20,16 @@ from gevent import get_hub, monkey
 from gevent.event import Event
 
 from llmload.send import tls
-from llmload.send.connection import ANCILLARY_BYTES, READ, READ_BYTES, WRITE, Clock, Connection, ask_for_stamps
+from llmload.send.connection import (
+    ANCILLARY_BYTES,
+    READ,
+    READ_BYTES,
+    WRITE,
+    Clock,
+    Connection,
+    ask_for_stamps,
+    told,
+)
 from llmload.send.target import Target
 
 NEXT_ADDRESS_S = 0.25
@@ -44,11 +53,6 @@ class DialError(Exception):
     def __init__(self, outcome: str, text: str) -> None:
         super().__init__(text)
         self.outcome = outcome
-
-
-def told(error: OSError) -> str:
-    """An operating system's error in its own words."""
-    return os.strerror(error.errno) if error.errno else str(error)
 
 
 @dataclass(slots=True)

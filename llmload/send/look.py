@@ -14,8 +14,8 @@ from llmload.load.call import Call
 from llmload.load.scenario import Scenario
 from llmload.record.record import RequestRecord, Tags
 from llmload.send import advice
+from llmload.send.asking import Asker, Reply, UnansweredError
 from llmload.send.client import Client
-from llmload.send.exchange import Asker, Reply, UnansweredError
 from llmload.send.findings import Findings
 from llmload.send.settings import Sending
 from llmload.send.target import Target

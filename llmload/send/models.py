@@ -3,7 +3,7 @@
 from typing import Any
 
 from llmload.exits import Exit, Stop
-from llmload.send.exchange import Asker, Reply, UnansweredError
+from llmload.send.asking import Asker, Reply, UnansweredError
 from llmload.send.settings import Sending
 
 

@@ -32,11 +32,11 @@ from llmload.load.lengths import Counter
 from llmload.load.mix import Mix
 from llmload.load.scenario import Scenario
 from llmload.send import advice, counting
-from llmload.send.exchange import Asker
+from llmload.send.asking import Asker
 from llmload.send.findings import Findings, screen
 from llmload.send.look import Look, fetch, send, wait_until_ready
 from llmload.send.settings import Sending
-from llmload.send.settle import PASSING, SHORT, ask_short
+from llmload.send.short import PASSING, SHORT, ask_short
 from llmload.send.target import Target, resolve
 
 __all__ = ["Findings", "SendOptions", "run"]

@@ -45,7 +45,7 @@ class Target:
 
     @property
     def base_url(self) -> str:
-        """The base URL with its query; `exact` reads it back."""
+        """The base URL with its query; `split` reads it back."""
         return self.plain_url + (f"?{self.query}" if self.query else "")
 
     @property
@@ -81,7 +81,10 @@ class Target:
 
 
 def split(url: str) -> Target:
-    """A URL in its parts, path as given. Raises Stop(USAGE) for what is no http(s) URL of a server."""
+    """A URL in its parts, path as given: a base URL that was resolved stays as it is.
+
+    Raises Stop(USAGE) for what is no http(s) URL of a server.
+    """
     given = url.strip()
     text = given if "://" in given else f"http://{given}"
     try:
@@ -98,11 +101,6 @@ def split(url: str) -> Target:
         raise Stop(f"{shown}: credentials in the URL; the key belongs in the environment variable OPENAI_API_KEY")
     path = re.sub(r"/{2,}", "/", parts.path).rstrip("/")
     return Target(parts.scheme, parts.hostname, port or PORTS[parts.scheme], path, parts.query)
-
-
-def exact(base_url: str) -> Target:
-    """A base URL that was resolved before, in its parts; nothing is added to it."""
-    return split(base_url)
 
 
 def resolve(url: str) -> Target:

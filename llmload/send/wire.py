@@ -17,8 +17,7 @@ import httptools
 from gevent import get_hub
 from gevent.event import Event
 
-from llmload.send.connection import Connection
-from llmload.send.dial import told
+from llmload.send.connection import Connection, told
 from llmload.send.encoding import Decode, decoder
 from llmload.stream.judge import Answer, Ending, EndKind
 

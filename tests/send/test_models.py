@@ -6,7 +6,7 @@ import pytest
 
 from llmload.exits import Exit, Stop
 from llmload.send import models
-from llmload.send.exchange import Asker, UnansweredError, get_json
+from llmload.send.asking import Asker, UnansweredError
 from llmload.send.settings import Sending
 from tests.send.scripted import Answer, plain, serving
 
@@ -69,15 +69,6 @@ def test_places_over_one_connection() -> None:
     ]
     assert {row["connection"] for row in seen} == {1}
     assert json.loads(seen[0]["body"]) == {"prompt": "a"}
-
-
-def test_json_of_a_place() -> None:
-    """A value, nothing, or a sentence."""
-    with serving(plain("200 OK", "[1]"), plain("500 Oh", "[1]")) as server:
-        assert get_json(Sending(server.url, "m"), "models", None) == [1]
-        assert get_json(Sending(server.url, "m"), "models", None) is None
-    with pytest.raises(Stop, match="connection refused"):
-        get_json(Sending(server.url, "m"), "models", None)
 
 
 def test_settings_survive_json() -> None:

@@ -12,7 +12,7 @@ import trustme
 
 from llmload.exits import Exit, Stop
 from llmload.load.scenario import Lengths, Limits, Scenario, WorkloadClass
-from llmload.send import preflight, settle
+from llmload.send import preflight, short
 from llmload.send.preflight import Findings, SendOptions
 from llmload.send.settings import Sending
 from tests.send.endpoint import Script, serving
@@ -340,4 +340,4 @@ def test_a_certificate_that_nobody_signed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("gaps", "burst"), [([], 1), ([5.0, 5.0], 1), ([0.0, 0.0, 5.0, 0.0], 3), ([0.0] * 7, 8)])
 def test_largest_burst(gaps: list[float], burst: int) -> None:
     """Events of one read share its stamp."""
-    assert settle.largest_burst(gaps) == burst
+    assert short.largest_burst(gaps) == burst

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from llmload.exits import Exit, Stop
 from llmload.send.client import line
 from llmload.send.dial import DialError
 from llmload.send.settings import Sending
@@ -107,15 +106,3 @@ class Asker:
     def close(self) -> None:
         """Close the connections."""
         self._line.pool.close()
-
-
-def get_json(sending: Sending, place: str, key: str | None, body: dict[str, Any] | None = None) -> Any:
-    """The JSON that a place answers, or None if it answers no success or no JSON.
-
-    Raises Stop(UNMEASURABLE) with a sentence if there is no answer at all.
-    """
-    with Asker(sending, key) as asker:
-        try:
-            return asker.ask(place, body).json()
-        except UnansweredError as error:
-            raise Stop(f"{sending.base_url}: {error}", Exit.UNMEASURABLE) from None
