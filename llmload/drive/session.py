@@ -63,7 +63,7 @@ class Sender(Protocol):
     ) -> RequestRecord:
         """Send one request and wait for its end."""
 
-    def cancel(self, which: Callable[[Tags], bool] | None = None) -> int:
+    def cancel(self) -> int:
         """End attempts that are in flight."""
 
     def meter(self) -> generator.Meter:
