@@ -130,8 +130,6 @@ def record(attempt: Attempt, hide: words.Hide) -> RequestRecord:
         row.ttft_content_ms = ms(reading.content_at)
         row.gaps_ms = [round((b - a) / 1e6, 3) for a, b in pairwise(stamps)]
         row.last_token_ms = ms(stamps[-1])
-    elif not attempt.streaming and outcome == "ok":
-        row.last_token_ms = row.end_ms
     row.events = len(stamps)
     row.coalesced = reading.coalesced
     row.served_model = reading.model and quote(reading.model)
@@ -140,6 +138,12 @@ def record(attempt: Attempt, hide: words.Hide) -> RequestRecord:
     counts(row, attempt, told)
     row.flags = flags(row, attempt, told)
     return row
+
+
+def recount(row: RequestRecord, attempt: Attempt, tokens: int) -> None:
+    """Give a record the tokens that a tokenizer found in its text; what rests on their number is judged anew."""
+    row.output_tokens, row.output_tokens_source = tokens, "tokenizer"
+    row.flags = flags(row, attempt, usages.read(attempt.reading.usage or {}))
 
 
 # ---- outcome ---------------------------------------------------------------------------------------------------
@@ -170,7 +174,7 @@ def of_error(attempt: Attempt, quote: Quote) -> tuple[str, str]:
 def of_stream(attempt: Attempt, quote: Quote) -> tuple[str, str | None]:
     """Status 200 and no error so far: what kind of body it is, and whether it was whole."""
     ending, reading = attempt.ending, attempt.reading
-    if not reading.is_sse and reading.stray.strip() and reading.done_at is None:
+    if not reading.is_sse and reading.stray.strip():
         return of_foreign_body(attempt, quote)
     if reading.done_at is None and ending.kind == "protocol":
         return "protocol_error", ending.words
@@ -201,8 +205,11 @@ def of_status(status: int) -> str:
 
 
 def of_foreign_body(attempt: Attempt, quote: Quote) -> tuple[str, str]:
-    """Status 200 and a body that is no SSE: an error in JSON counts as what it says."""
-    body = attempt.reading.stray
+    """Status 200 and a body that is no SSE: an error in JSON counts as what it says.
+
+    Without one, an answer that was cut short by a limit or by us is told by that: what it would have become is open.
+    """
+    body, ending = attempt.reading.stray, attempt.ending
     try:
         value = chunks.load(body)
     except ValueError:
@@ -211,10 +218,10 @@ def of_foreign_body(attempt: Attempt, quote: Quote) -> tuple[str, str]:
         said = quote(chunks.words_of(error))
         return chunks.kind_of_error(error), f"status 200 with an error as JSON: {said}"
     kind = quote(attempt.answer.headers.get("content-type", "no content type"), 60)
-    return (
-        "not_sse",
-        f"status 200, but the body is no event stream ({kind}): {quote(body.decode('utf-8', 'replace'), 120)}",
-    )
+    what = f"the body is no event stream ({kind}): {quote(body.decode('utf-8', 'replace'), 120)}"
+    if ending.kind in BY_LIMIT:
+        return BY_LIMIT[ending.kind], f"{ending.words}; {what}"
+    return "not_sse", f"status 200, but {what}"
 
 
 def of_whole(attempt: Attempt, quote: Quote) -> tuple[str, str | None]:
@@ -342,12 +349,12 @@ def is_short(row: RequestRecord, attempt: Attempt) -> bool:
         return False
     if row.output_tokens >= row.requested_output_tokens:
         return False
-    if row.output_tokens_source == "events" and row.finish_reason == "length":
-        return False  # several tokens may share an event; the server says that the length was reached
+    if row.output_tokens_source != "server" and row.finish_reason == "length":
+        return False  # tokens may share an event, and a text be cut otherwise; the server says the length was reached
     return attempt.ignore_eos or row.finish_reason not in NATURAL_ENDS
 
 
 def is_odd(told: usages.Usage, events: int) -> bool:
-    """True if a usage is zero, negative, no number, or less than what was seen."""
+    """True if a usage tells zero or less, or fewer tokens than were seen. That it tells no prompt is not odd."""
     counts_told = (told.input_tokens, told.output_tokens)
-    return any(count is None or count <= 0 for count in counts_told) or (told.output_tokens or 0) < events
+    return any(count is not None and count <= 0 for count in counts_told) or (told.output_tokens or 0) < events

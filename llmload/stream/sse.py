@@ -8,6 +8,7 @@ The usual read holds one whole event, `data: …` LF LF. It is told apart by two
 """
 
 MARK = b"\xef\xbb\xbf"
+FIELDS = (b"data", b"event", b"id", b"retry")
 Block = tuple[bytes, bytes]
 """Name of the event (empty if none was given) and its data."""
 
@@ -59,10 +60,17 @@ class Parser:
         return self._lines(data)
 
     def finish(self) -> list[Block]:
-        """The block that the end of the body cut off, if any: its last line or its blank line did not come."""
-        if self._pieces:
-            self._line(b"".join(self._pieces))
-            self._pieces.clear()
+        """The block that the end of the body cut off, if any: its last line or its blank line did not come.
+
+        A body that was cut within the name of its first field has a meaning too: it says nothing, but nothing foreign.
+        """
+        rest = b"".join(self._pieces)
+        self._pieces.clear()
+        beginnings = FIELDS if self._started else (*FIELDS, *(MARK + name for name in FIELDS))
+        if rest and not self._stray and any(name.startswith(rest) and name != rest for name in beginnings):
+            self._known = True
+        elif rest:
+            self._line(rest)
         return self._dispatch()
 
     def _lines(self, data: bytes) -> list[Block]:

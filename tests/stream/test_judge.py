@@ -101,7 +101,16 @@ def test_every_time_of_a_plain_stream() -> None:
         (((9, event({"error": {"code": 429}})),), "enough", "rate_limited", 9.0),
         (((9, b'{"error": {"message": "no room", "code": 503}}'),), "whole", "overloaded", 500.0),
         (((9, b'{"choices": [], "object": "chat.completion"}'),), "whole", "not_sse", 500.0),
-        (((9, b"<html><body>Hi</body></html>"),), "ttft", "not_sse", 500.0),
+        (((9, b"<html><body>Hi</body></html>"),), "enough", "not_sse", 500.0),
+        (((9, b"<html><body>Hi</body></html>"),), "ttft", "ttft_timeout", 500.0),
+        (((9, b'{"id": "c1", "choi'),), "cancelled", "cancelled", 500.0),
+        (((9, b'{"id": "c1", "choi'),), "cut", "not_sse", 500.0),
+        (((9, b'{"error": {"message": "no room", "code": 503}}'),), "ttft", "overloaded", 500.0),
+        (((9, b"da"),), "cut", "stream_truncated", 500.0),
+        (((9, b"dat"),), "ttft", "ttft_timeout", 500.0),
+        (((9, b"eve"),), "total", "total_timeout", 500.0),
+        (((9, b"d"),), "cancelled", "cancelled", 500.0),
+        (((9, b"id"),), "whole", "empty_stream", 500.0),
     ],
 )
 def test_outcomes_of_a_body(
@@ -198,6 +207,7 @@ def test_each_flag(flag: str, reads: tuple[tuple[float, bytes], ...], facts: dic
         ("prompt_truncated", (*PLAIN, DONE), {"words_sent": 10}),
         ("id_changed", ((0, event({"id": "", "choices": []})), *PLAIN, DONE), {}),
         ("usage_missing", PLAIN[:3], {}),
+        ("usage_odd", (*PLAIN[:4], (340, counted(None, 3)), DONE), {}),
     ],
 )  # fmt: skip
 def test_flags_that_are_not_set(flag: str, reads: tuple[tuple[float, bytes], ...], facts: dict[str, Any]) -> None:
@@ -218,6 +228,32 @@ def test_counts_that_no_sum_may_take_unmarked() -> None:
     assert (row.output_tokens, row.output_tokens_source) == (1, "server")
 
 
+def test_tokens_that_a_tokenizer_found_are_judged_as_the_servers_are() -> None:
+    """Two events of eight tokens in one read are a burst, and eight of nine asked for are short; both only then."""
+
+    def record(*reads: tuple[float, bytes], **facts: Any) -> tuple[RequestRecord, Attempt]:
+        tags = Tags("r", "w", 0, 0, 1, "measure", "short", "p1", requested_output_tokens=9)
+        attempt = Attempt(
+            tags, SENT, 1000.0, Answer(200, "OK", {}, SENT, began=True), reading_of(*reads),
+            Ending("whole", SENT + 500 * MS), new_connection=True, **facts,
+        )  # fmt: skip
+        return judge.record(attempt, words.secret_remover(None)), attempt
+
+    row, attempt = record(
+        (200, said("one two three four") + said("five six seven eight")), (210, said(finish="stop")), DONE
+    )
+    assert (row.output_tokens, row.output_tokens_source, row.flags) == (2, "events", ["usage_missing"])
+    judge.recount(row, attempt, 8)
+    assert (row.output_tokens, row.output_tokens_source, row.flags) == (8, "tokenizer", ["buffered", "usage_missing"])
+    row, attempt = record(*PLAIN[:4], DONE, ignore_eos=True)
+    assert row.flags == ["short_output", "usage_missing"], "three events, nine asked for"
+    judge.recount(row, attempt, 9)
+    assert row.flags == ["usage_missing"]
+    row, attempt = record(*PLAIN[:3], (320, said(finish="length")), DONE)
+    judge.recount(row, attempt, 8)
+    assert row.flags == ["usage_missing"], "a text may be cut into fewer tokens than it was made of"
+
+
 def test_hidden_and_cached_tokens() -> None:
     """Hidden are reasoning tokens of which no text was streamed."""
     details = {"completion_tokens_details": {"reasoning_tokens": 7}, "prompt_tokens_details": {"cached_tokens": 4}}
@@ -229,7 +265,7 @@ def test_hidden_and_cached_tokens() -> None:
 
 
 def test_an_answer_without_a_stream() -> None:
-    """E2E only: the last token came with the body, nothing else of a stream is known."""
+    """E2E only: nothing of a stream is known, the last token's time neither; `end_ms` is that of the body."""
     reading = StreamReading()
     choice = {"message": {"content": "ABC"}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 5, "completion_tokens": 3}
@@ -237,7 +273,7 @@ def test_an_answer_without_a_stream() -> None:
     row = record_of(reading=reading, streaming=False)
     assert (
         row.outcome, row.end_ms, row.last_token_ms, row.ttft_ms, row.first_event_ms, row.gaps_ms, row.events,
-    ) == ("ok", 500.0, 500.0, None, None, [], 0)  # fmt: skip
+    ) == ("ok", 500.0, None, None, None, [], 0)  # fmt: skip
     assert (row.output_tokens, row.output_tokens_source, row.output_chars, row.flags) == (3, "server", 3, [])
 
 

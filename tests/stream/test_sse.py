@@ -71,6 +71,17 @@ def test_what_is_no_sse_is_told_apart_and_kept(body: bytes) -> None:
     assert parser.stray.rstrip(b"\n") == body.rstrip(b"\n")
 
 
+@pytest.mark.parametrize("body", [b"d", b"dat", b"eve", b"i", b"retr", b"\xef", b"\xef\xbb\xbf", b"\xef\xbb\xbfda"])
+def test_a_body_that_was_cut_within_its_first_name_is_nothing_foreign(body: bytes) -> None:
+    """The beginning of a field's name gives no block and is no stray line; behind a foreign line it is one more."""
+    parser = Parser()
+    assert parser.feed(body) + parser.finish() == []
+    assert (parser.known, parser.stray) == (True, b"")
+    other = Parser()
+    assert other.feed(b"junk\n" + body) + other.finish() == []
+    assert not other.known
+
+
 def test_a_mark_counts_only_at_the_very_start() -> None:
     """Behind the first line a byte order mark makes a field that nobody knows."""
     assert whole(b"data: B\n\n\xef\xbb\xbfdata: A\n\n") == [(b"", b"B")]
