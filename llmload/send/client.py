@@ -6,6 +6,7 @@ event loop's callbacks, and the greenlet is woken once, when its answer has ende
 """
 
 import contextlib
+import re
 import resource
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from llmload.stream.words import Hide, secret_remover
 
 MANY_FILES = 65536
 """File descriptors to settle for where the hard limit is more than the kernel grants."""
+NAME = re.compile(rb"\r\nx-request-id:", re.IGNORECASE)
 Opening = Callable[[float], Tags]
 Finished = Callable[[RequestRecord, str], None]
 Landing = tuple[RequestRecord, str, BaseException | None]
@@ -117,7 +119,12 @@ def line(sending: Sending, key: str | None) -> Line:
 
 
 def named(request: bytes, tags: Tags) -> bytes:
-    """A request with a name of its own, under which the server's log and the record can be held together."""
+    """A request with a name of its own, under which the server's log and the record can be held together.
+
+    One that its headers name already keeps that name: twice the same header is anybody's guess.
+    """
+    if NAME.search(request, 0, request.index(b"\r\n\r\n")):
+        return request
     first, rest = request.split(b"\r\n", 1)
     name = f"{tags.run}-{tags.worker}-{tags.seq}".encode()
     return b"%b\r\nX-Request-Id: %b\r\n%b" % (first, name, rest)
@@ -185,13 +192,15 @@ class Client:
         flight = Flight(self, call, body, opening, on_first_token)
         self._flights.add(flight)
         try:
-            record, text, cause = flight.run(request, self._line.pool)
+            try:
+                record, text, cause = flight.run(request, self._line.pool)
+            finally:
+                self._flights.discard(flight)
+                self._events_over += len(flight.reading.stamps)
+            if cause is None and self._count is not None and flight.uncounted(record):
+                cause = self._tokens(flight, record, text)
         finally:
-            self._flights.discard(flight)
-            self._events_over += len(flight.reading.stamps)
             flight.reading.let_go()  # what is in a circle with it stays until a collection, and those are rare in a run
-        if cause is None and self._count is not None and flight.uncounted(record):
-            cause = self._tokens(record, text)
         if save_text:
             record.text = text
         finished(record, text)
@@ -199,16 +208,17 @@ class Client:
             raise cause
         return record
 
-    def _tokens(self, record: RequestRecord, text: str) -> BaseException | None:
+    def _tokens(self, flight: "Flight", record: RequestRecord, text: str) -> BaseException | None:
         """Count an answer, joined and once, in a thread: the loop has other streams to read. What cut it short goes on.
 
-        The answer is over and its record made, so no time in it depends on this.
+        The answer is over and its record made, so no time in it depends on this; flags may.
         """
+        assert flight.attempt is not None  # noqa: S101  (for the type checker: what has a text was judged)
         try:
-            record.output_tokens = get_hub().threadpool.apply(self._count, ([text],))[0]
+            tokens = get_hub().threadpool.apply(self._count, ([text],))[0]
         except BaseException as cause:  # noqa: BLE001  (it goes on once the record is finished)
             return cause
-        record.output_tokens_source = "tokenizer"
+        judge.recount(record, flight.attempt, tokens)
         return None
 
     @property
@@ -221,12 +231,9 @@ class Client:
         """Connections that are kept for the next request and that the server has not closed."""
         return self._line.pool.idle
 
-    def cancel(self, which: Callable[[Tags], bool] | None = None) -> int:
-        """End attempts at once as `cancelled`, all or those whose tags `which` picks; returns how many.
-
-        An attempt that is still connecting has no tags yet: it is ended if all are, and else asked when it has them.
-        """
-        return sum(flight.cancel(which) for flight in list(self._flights))
+    def cancel(self) -> int:
+        """End all attempts at once as `cancelled`, those that are still connecting too; returns how many."""
+        return sum(flight.cancel() for flight in list(self._flights))
 
     def meter(self) -> Meter:
         """Counts since the last call."""
@@ -266,21 +273,18 @@ class Flight:
         self._greenlet = getcurrent()
         self._start = 0
         self._dialing = True
-        self._doubt: Callable[[Tags], bool] | None = None
-        """Asked, once there are tags, whether the attempt was cancelled while it had none."""
         self._exchange: Exchange | None = None
         self.tags: Tags | None = None
         self.reading = StreamReading(self._first)
+        self.attempt: Attempt | None = None
+        """What its record was made of; None if nothing was sent."""
 
-    def cancel(self, which: Callable[[Tags], bool] | None) -> bool:
-        """End the attempt if `which` picks it; True if that ended it."""
+    def cancel(self) -> bool:
+        """End the attempt; True if that ended it."""
         if self.tags is None:
-            if which is not None:
-                self._doubt = which
-                return False
             get_hub().loop.run_callback(self._throw)
             return True
-        if self._exchange is None or self._exchange.ending is not None or not (which is None or which(self.tags)):
+        if self._exchange is None or self._exchange.ending is not None:
             return False
         self._exchange.end("cancelled", perf_counter_ns(), "cancelled")
         return True
@@ -316,13 +320,10 @@ class Flight:
             self._dialing = False
         sent_at, before = time(), perf_counter_ns()
         try:
-            self.tags = tags = self._opening(sent_at)
+            self.tags = self._opening(sent_at)
         except BaseException:
             pool.give(connection)
             raise
-        if self._doubt is not None and self._doubt(tags):
-            pool.give(connection)
-            return judge.failed(tags, sent_at, "cancelled", "cancelled before it was sent"), "", None
         return self._exchanged(request, pool, connection, (sent_at, before))
 
     def _grounded(self, start: float, outcome: str, error: str) -> RequestRecord:
@@ -354,7 +355,7 @@ class Flight:
         if not streaming and exchange.answer.status == 200:
             exchange.answer.body = whole.body
             reading.take_whole(ending.at, whole.body)
-        attempt = Attempt(
+        self.attempt = attempt = Attempt(
             tags=tags,
             sent=exchange.sent,
             sent_at=opened[0] + (exchange.sent - opened[1]) / 1e9,  # opening took its time before the first byte

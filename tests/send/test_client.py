@@ -4,11 +4,13 @@ import gc
 import json
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import gevent
 import gevent.event
 import pytest
+import tokenizers
 
 from llmload.exits import Stop
 from llmload.load.call import Call
@@ -71,6 +73,17 @@ def test_what_is_sent(sender: Make) -> None:
     assert "\r\nauthorization: bearer sk-1" in second["head"].lower()
     assert json.loads(second["body"]) == {"model": "m", "prompt": "hi", "max_tokens": 3, "stream": True}
     assert json.loads(third["body"])["max_completion_tokens"] == 3
+
+
+def test_a_request_has_one_name(sender: Make) -> None:
+    """Its own, by run, worker and number; one that the scenario gives stands alone, in whatever letters."""
+    with serving(stream()) as server:
+        sender(server.url).send()
+        sender(server.url, headers={"x-REQUEST-id": "mine"}).send()
+        sender(server.url).send(Call("s", "p", ({"role": "user", "content": "X-Request-Id: x"},), "", 3))
+        heads = [row["head"].lower().split("\r\n") for row in server.log()]
+    names = [[line for line in head if line.startswith("x-request-id:")] for head in heads]
+    assert names == [["x-request-id: r-w-0"], ["x-request-id: mine"], ["x-request-id: r-w-0"]]
 
 
 def test_what_the_environment_would_add_stays_out(sender: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,35 +190,29 @@ def test_limits_and_the_slot(
     assert first["left_ms"] == pytest.approx(left_ms, abs=100)
 
 
-def test_cancel_ends_what_it_is_told_to(sender: Make) -> None:
-    """Those it picks end at once with their partial facts, the others go on."""
+def test_cancel_ends_all_at_once(sender: Make) -> None:
+    """With their partial facts, and nothing is left in flight; the next request is none of its business."""
     with serving(stream(10, 50, 50)) as server:
         book = sender(server.url)
         runs = [gevent.spawn(book.send) for _ in range(3)]
         gevent.sleep(0.2)
         assert book.client.in_flight == 3
-        assert book.client.cancel(lambda tags: tags.seq == 1) == 1
+        assert book.client.cancel() == 3
         gevent.joinall(runs)
-    rows = {record.seq: record for record, _ in book.finished}
-    assert [rows[seq].outcome for seq in range(3)] == ["ok", "cancelled", "ok"]
-    assert 0 < rows[1].events < 10
-    assert rows[1].ttft_ms is not None
-    assert book.client.in_flight == 0
+        assert book.client.in_flight == 0
+        assert book.send().outcome == "ok"
+    rows = [record for record, _ in book.finished]
+    assert [row.outcome for row in rows] == ["cancelled"] * 3 + ["ok"]
+    assert all(0 < row.events < 10 and row.ttft_ms is not None for row in rows[:3])
 
 
 def test_cancel_reaches_those_that_are_still_connecting(sender: Make) -> None:
-    """They have no tags yet: all are ended if all are meant, else each is asked once it has tags."""
+    """They are ended before anything is sent."""
     with serving(stream()) as server:
         book = sender(server.url)
+        book.send()
         wait, held = gevent.event.Event(), book.client._line.pool.take
         book.client._line.pool.take = lambda: (wait.wait(), held())[1]  # type: ignore[method-assign]  # a slow connect
-        runs = [gevent.spawn(book.send) for _ in range(2)]
-        gevent.sleep(0)
-        assert book.client.cancel(lambda tags: tags.seq == 0) == 0
-        wait.set()
-        gevent.joinall(runs)
-        assert sorted(record.outcome for record, _ in book.finished) == ["cancelled", "ok"]
-        wait.clear()
         run = gevent.spawn(book.send)
         gevent.sleep(0)
         assert book.client.cancel() == 1
@@ -271,8 +278,25 @@ def test_without_a_stream(sender: Make) -> None:
         }
     assert [row.outcome for row in rows] == ["ok", "protocol_error", "stream_error"]
     assert (rows[0].ttft_ms, rows[0].gaps_ms, rows[0].events, rows[0].output_tokens) == (None, [], 0, 3)
-    assert rows[0].end_ms == rows[0].last_token_ms
+    assert rows[0].end_ms is not None
+    assert rows[0].end_ms >= 60
+    assert rows[0].last_token_ms is None, "nobody saw when the last token came"
     assert book.finished[0][1] == "ABC"
+
+
+def test_flags_rest_on_the_tokens_that_are_told_in_the_end(sender: Make, tmp_path: Path) -> None:
+    """Without usage a tokenizer file counts, before the flags are judged: one event of eight words came in a burst."""
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"?": 0}, unk_token="?"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    answer = Answer([(0, HEAD), (40, data(token("a b c d e f g h"))), (60, data(token("", "stop"), "[DONE]") + END)])
+    with serving(answer) as server:
+        row = sender(server.url, tokenizer=str(tmp_path / "tokenizer.json")).send()
+        plainly = sender(server.url).send()
+    assert (row.output_tokens, row.output_tokens_source) == (8, "tokenizer")
+    assert row.flags == ["buffered", "usage_missing"]
+    assert (plainly.output_tokens, plainly.output_tokens_source) == (1, "events")
+    assert plainly.flags == ["usage_missing"]
 
 
 def test_the_meter_counts_events_once(sender: Make) -> None:
