@@ -47,9 +47,11 @@ class Chat:
 
         `workload` is the class under which it is reported, `prompt` an id (never the text) in its record. `more`:
         temperature, extra_body, headers, tools, ignore_eos, min_tokens. Raises locust's StopUser if the run is over,
-        and ValueError for an extra_body that would break measuring, as `n` of 2 does.
+        and ValueError for an extra_body that would break measuring, as `n` of 2 does, and for headers that hold a key,
+        which only ever comes from the environment.
         """
         values.extra_body(more.get("extra_body") or {})
+        more["headers"] = values.headers(more.get("headers") or {})
         call = Call(
             workload=workload,
             prompt=prompt,

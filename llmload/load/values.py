@@ -21,7 +21,8 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _LONGEST = 10_000_000
 """Tokens; a number above this is a slip of the pen."""
 
-SECRET_HEADERS = {"authorization", "proxy-authorization", "api-key", "x-api-key", "cookie"}
+SECRET_HEADER = re.compile(r"key|token|secret|auth|cookie|password|credential", re.IGNORECASE)
+"""Names of headers that may hold what must not stand in a file: every gateway has one of its own."""
 OUR_HEADERS = {"host", "content-length", "content-type", "accept-encoding", "connection", "transfer-encoding"}
 
 
@@ -192,7 +193,7 @@ def headers(value: Any) -> dict[str, str]:
     """HTTP headers, without secrets and without those that llmload sets."""
     table = texts_table(value)
     for name, item in table.items():
-        if name.lower() in SECRET_HEADERS:
+        if SECRET_HEADER.search(name):
             raise ValueError(
                 f"{name}: a key never stands in a file; put it into the environment and name the variable with key_env"
             )

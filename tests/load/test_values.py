@@ -95,7 +95,13 @@ def test_extra_body_refuses_what_breaks_measuring(body: dict[str, Any], words: s
         values.extra_body(body)
 
 
-@pytest.mark.parametrize("name", ["Authorization", "api-key", "X-API-Key"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Authorization", "api-key", "X-API-Key", "Ocp-Apim-Subscription-Key", "X-Auth", "X-Amz-Security-Token",
+        "Client-Secret", "Cookie", "X-Password", "X-CREDENTIALS", "Proxy-Authorization",
+    ],
+)  # fmt: skip
 def test_no_secret_in_headers(name: str) -> None:
     """A key in a file would end up in run.json; the sentence says where it belongs and does not repeat it."""
     with pytest.raises(ValueError, match="a key never stands in a file") as caught:

@@ -75,6 +75,16 @@ def test_what_is_sent(sender: Make) -> None:
     assert json.loads(third["body"])["max_completion_tokens"] == 3
 
 
+def test_a_calls_own_headers_win_in_whatever_letters(sender: Make) -> None:
+    """A header of all requests and the same of one call are one header, with the call's value."""
+    call = Call("s", "p", CALL.messages, "hi", 3, headers={"x-class": "own"})
+    with serving(stream()) as server:
+        sender(server.url, headers={"X-Class": "all", "X-All": "b"}).send(call)
+        head = server.log()[0]["head"].lower()
+    assert [line for line in head.split("\r\n") if line.startswith("x-class")] == ["x-class: own"]
+    assert "\r\nx-all: b" in head
+
+
 def test_a_request_has_one_name(sender: Make) -> None:
     """Its own, by run, worker and number; one that the scenario gives stands alone, in whatever letters."""
     with serving(stream()) as server:
