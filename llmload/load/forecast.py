@@ -10,6 +10,7 @@ from math import ceil
 from llmload.load import dataset, lengths
 from llmload.load.mix import shares
 from llmload.load.scenario import Scenario, WorkloadClass
+from llmload.load.spans import span
 
 _CHARS_PER_TOKEN = 4
 """For prompts of a data file, which nobody has counted yet."""
@@ -76,7 +77,7 @@ def of(scenario: Scenario) -> str:
     rows += [
         [
             f"{step.concurrency:,}",
-            _time(step.least_s),
+            span(step.least_s),
             f"{step.warmup:,}",
             f"{step.window:,}" if load.window_requests else "by time",
             f"{step.input_tokens:,}",
@@ -89,7 +90,7 @@ def of(scenario: Scenario) -> str:
     rows.append(
         [
             "all",
-            _time(least),
+            span(least),
             f"{sum(step.warmup for step in plan):,}",
             f"{sum(step.window for step in plan):,}" if load.window_requests else "by time",
             f"{total_in:,}",
@@ -115,18 +116,18 @@ def of(scenario: Scenario) -> str:
 
 def _notes(scenario: Scenario, least: float, most: float) -> list[str]:
     load = scenario.load
-    window = f"A window lasts {_time(load.window_s)}"
+    window = f"A window lasts {span(load.window_s)}"
     if load.window_requests:
         window += (
             f" and until {load.window_requests:,} requests of each class were sent, but no longer than "
-            f"{_time(load.window_cap_s)}:\nmore requests than shown if the server is fast, fewer if it is slow."
+            f"{span(load.window_cap_s)}:\nmore requests than shown if the server is fast, fewer if it is slow."
         )
     else:
         window += "; how many requests that makes depends on the server. Tokens shown are those of the warm-up."
-    warmup = _time(load.warmup_s)
+    warmup = span(load.warmup_s)
     lines = [
         window,
-        f"In all at least {_time(least)}; at most {_time(most)}, and what the warm-up takes beyond {warmup} a step.",
+        f"In all at least {span(least)}; at most {span(most)}, and what the warm-up takes beyond {warmup} a step.",
         "Requests of the drain come on top, at least one for each in flight.",
     ]
     if load.max_requests is not None:
@@ -152,16 +153,6 @@ def _output(cls: WorkloadClass) -> float:
         entries = dataset.load(cls.path).entries
         return sum(entry.max_tokens or default for entry in entries) / len(entries)
     return default
-
-
-def _time(seconds: float) -> str:
-    """Seconds as a person says them: 45 s, 5 min 25 s, 2 h 05 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{seconds:g} s"
-    if whole < 3600:
-        return f"{whole // 60} min" + (f" {whole % 60:02} s" if whole % 60 else "")
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
 
 
 def _table(rows: list[list[str]]) -> list[str]:

@@ -5,21 +5,16 @@ strings, flags); `overrides` turns them into the dotted keys that `reading.load`
 a command line. Imports neither Locust nor gevent, opens nothing. No option ever holds a key.
 """
 
-import math
-import re
 from argparse import Namespace
 from typing import Any
 
 from llmload.exits import Stop
+from llmload.handover import COMMAND as COMMAND  # noqa: PLC0414  (llmload/drive still looks for it here)
+from llmload.handover import PARENT_PID as PARENT_PID  # noqa: PLC0414  (the same)
+from llmload.load import override, values
 
 DEFAULT_OUT = "runs"
 """Where run folders are made unless `--out` says otherwise."""
-
-PARENT_PID = "LLMLOAD_PARENT_PID"
-"""Environment variable: process id of the `llmload run` that started Locust; when it is gone, Locust's part ends."""
-
-COMMAND = "LLMLOAD_COMMAND"
-"""Environment variable: the command the user typed, a JSON list, for run.json; unset when Locust was typed itself."""
 
 Option = tuple[tuple[str, ...], dict[str, Any]]
 
@@ -60,16 +55,16 @@ OPTIONS: tuple[Option, ...] = (
 )
 """What both commands take, apart from the scenario itself."""
 
-UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-
 
 def seconds(text: str, where: str) -> float:
-    """Seconds of a duration such as `20`, `20s`, `1.5m`, `2h`, `500ms`. Raises Stop(USAGE) that names `where`."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|m|h|)\s*", text)
-    value = float(match[1]) * UNITS[match[2]] if match else 0.0
-    if not 0 < value < math.inf:
-        raise Stop(f"{where}: expected a duration over 0 such as 20s, 5m or 1h, got {text!r}")
-    return value
+    """Seconds of a duration over 0, written as in a scenario: `20`, `20s`, `1.5m`, `1h30m`, `500ms`.
+
+    Raises Stop(USAGE) that names `where`.
+    """
+    try:
+        return float(values.duration("s", above=True)(override.plain(override.Given(text, where))))
+    except ValueError:
+        raise Stop(f"{where}: expected a duration over 0 such as 20s, 5m or 1h30m, got {text!r}") from None
 
 
 def pair(text: str, where: str) -> tuple[str, str]:
@@ -93,9 +88,9 @@ def overrides(args: Namespace) -> list[tuple[str, str]]:
         found.append(("load.steps", args.steps))
     if args.duration:
         window = seconds(args.duration, "--duration")
-        found += [("load.window_s", f"{window:g}"), ("load.window_requests", "0")]
+        found += [("load.window_s", f"{window:.12g}"), ("load.window_requests", "0")]
     if args.connect_timeout:
-        found.append(("limits.connect_s", f"{seconds(args.connect_timeout, '--connect-timeout'):g}"))
+        found.append(("limits.connect_s", f"{seconds(args.connect_timeout, '--connect-timeout'):.12g}"))
     found += [pair(text, "--set") for text in args.set or ()]
     for text in args.label or ():
         key, value = pair(text, "--label")

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from llmload.load.spans import span
 from llmload.report.facts import Facts
 
 UNKNOWN = "unknown"
@@ -67,17 +68,7 @@ def when(run: dict[str, Any]) -> str:
     text = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(began))
     if ended is None:
         return f"{text} UTC, no end on record"
-    return f"{text} to {time.strftime('%H:%M:%S', time.gmtime(ended))} UTC ({duration(ended - began)})"
-
-
-def duration(seconds: float) -> str:
-    """45 s, 3 min 20 s, 2 h 05 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{text} to {time.strftime('%H:%M:%S', time.gmtime(ended))} UTC ({span(round(ended - began))})"
 
 
 def settings(facts: Facts) -> list[tuple[str, str]]:

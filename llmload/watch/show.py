@@ -12,22 +12,19 @@ from rich.table import Table
 from rich.text import Text
 
 from llmload.load.scenario import Scenario
+from llmload.load.spans import span
 from llmload.watch.follow import Step, View
 
 MARKS = {"warm-up": "▸", "window": "▸", "drain": "▸", "done": "✓"}
 
-ENDS = {"cap": "its cap", "failures": "too many failures in a row", "budget": "the budget", "stopped": "your stop"}
+ENDS = {
+    "cap": "its cap",
+    "failures": "too many failures in a row",
+    "budget": "the budget",
+    "stopped": "your stop",
+    "fault": "a fault",
+}
 """Why a step ended, where it was not its window."""
-
-
-def span(seconds: float) -> str:
-    """A duration for people: `8 s`, `1 min 05 s`, `2 h 10 min`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
 
 
 def amount(value: float | None, unit: str = "") -> str:
@@ -46,11 +43,11 @@ def phase(step: Step, scenario: Scenario) -> str:
     if step.phase == "window":
         gone = step.window_s or 0.0
         if gone < window_s:
-            return f"window {span(gone)} of {span(window_s)}"
+            return f"window {span(round(gone))} of {span(window_s)}"
         fewest = min((item.name for item in scenario.classes), key=lambda name: step.by_class[name])
-        return f"window {span(gone)}, {step.by_class[fewest]} of {wanted} {fewest}"
+        return f"window {span(round(gone))}, {step.by_class[fewest]} of {wanted} {fewest}"
     if step.phase == "drain":
-        return f"drain, {span(step.phase_s or 0.0)}"
+        return f"drain, {span(round(step.phase_s or 0.0))}"
     if step.ended_by in ENDS:
         return f"ended by {ENDS[step.ended_by]}"
     return step.phase
@@ -66,7 +63,7 @@ def left(view: View) -> str:
     """How much longer."""
     if view.remaining_s is None:
         return ""
-    return f"{'at least' if view.at_least else 'about'} {span(view.remaining_s)} left"
+    return f"{'at least' if view.at_least else 'about'} {span(round(view.remaining_s))} left"
 
 
 def line(view: View, scenario: Scenario) -> str:
@@ -126,5 +123,5 @@ def head(view: View) -> RenderableType:
     gone, more = view.elapsed_s or 0.0, view.remaining_s or 0.0
     grid = Table.grid(padding=(0, 2))
     bar = ProgressBar(total=max(gone + more, 1.0), completed=gone, width=30, complete_style="cyan")
-    grid.add_row(bar, Text(f"{span(gone)} gone", "dim"), Text(left(view)))
+    grid.add_row(bar, Text(f"{span(round(gone))} gone", "dim"), Text(left(view)))
     return grid

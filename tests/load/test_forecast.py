@@ -56,7 +56,7 @@ def test_windows_by_time_alone() -> None:
     """With no number of requests to wait for, none is made up."""
     text = forecast.of(reading.load("mixed", [("load.window_s", "2h"), ("load.window_requests", "0")]))
     assert "by time" in text
-    assert "A window lasts 2 h 00 min; how many requests that makes depends on the server." in text
+    assert "A window lasts 2 h; how many requests that makes depends on the server." in text
 
 
 def test_prompts_of_a_file_are_estimated(tmp_path: Path) -> None:

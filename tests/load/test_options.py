@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from llmload.exits import Exit, Stop
-from llmload.load import options
+from llmload.load import options, reading
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -46,7 +46,7 @@ def test_words_parse_back() -> None:
     assert parsed(*options.words(args)) == args
 
 
-@pytest.mark.parametrize("text", ["", "0", "0s", "-1s", "20x", "s", "1 2s", "nan", "inf", "1e3"])
+@pytest.mark.parametrize("text", ["", "0", "0s", "-1s", "20x", "s", "1 2s", "nan", "inf", "1h 30m", "true"])
 def test_a_wrong_duration_is_named(text: str) -> None:
     """What is no duration over 0 stops with the option's name."""
     with pytest.raises(Stop, match=r"^--duration: expected a duration") as caught:
@@ -54,10 +54,14 @@ def test_a_wrong_duration_is_named(text: str) -> None:
     assert caught.value.code is Exit.USAGE
 
 
-@pytest.mark.parametrize(("text", "value"), [("20", 20), ("20s", 20), ("1.5m", 90), ("2h", 7200), ("500ms", 0.5)])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("20", 20), ("20s", 20), ("1.5m", 90), ("2h", 7200), ("500ms", 0.5), ("1h30m", 5400), ("1e3", 1000)],
+)
 def test_durations(text: str, value: float) -> None:
-    """A duration is a number with a unit, seconds without."""
+    """A duration is what it is in a scenario: a number with a unit, seconds without, or several in one."""
     assert options.seconds(text, "--duration") == value
+    assert reading.load("smoke", [("load.window_s", text)]).load.window_s == value
 
 
 @pytest.mark.parametrize("text", ["load.steps", "=1", " =1"])

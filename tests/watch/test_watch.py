@@ -157,15 +157,6 @@ def test_a_window_says_what_it_waits_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.4, "0 s"), (59.6, "1 min 00 s"), (65, "1 min 05 s"), (3600, "1 h 00 min"), (7500, "2 h 05 min")],
-)
-def test_spans(seconds: float, text: str) -> None:
-    """Durations for people."""
-    assert show.span(seconds) == text
-
-
-@pytest.mark.parametrize(
     ("value", "text"), [(None, "-"), (0.0, "0"), (7.25, "7.25"), (99.96, "100"), (12345.6, "12,346")]
 )
 def test_amounts(value: float | None, text: str) -> None:
