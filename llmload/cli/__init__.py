@@ -1,7 +1,7 @@
 """The `llmload` command: a dictionary from command name to the module that does it.
 
-Each module has `SUMMARY` (one line), `add_arguments(parser)` and `main(args) -> int`. Modules are imported only
-when their command is asked for, so that `llmload report` never loads Locust or gevent.
+Each module has `add_arguments(parser)` and `main(args) -> int`; what it does stands in `COMMANDS`. Modules are imported
+only when their command is asked for, so that `llmload report` never loads Locust or gevent.
 """
 
 import argparse

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from llmload.exits import Exit, Stop
 
-SUMMARY = "rebuild tables and pages from a run folder"
 FORMATS = ("table", "markdown", "csv", "json", "html")
 
 

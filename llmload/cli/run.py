@@ -15,8 +15,8 @@ from pathlib import Path
 import orjson
 from rich.console import Console
 
+from llmload import handover, plain, ports
 from llmload.cli import attend, launch
-from llmload.engines.start import free_port
 from llmload.exits import Exit, Stop
 from llmload.load import options, reading
 from llmload.load.scenario import Scenario
@@ -64,12 +64,13 @@ def main(args: Namespace) -> int:
     if args.worker:
         return work(args)
     host = args.host or os.environ.get(HOST)
-    if not host:
+    if not host and not args.dry_run:
         raise Stop(f"no endpoint: name it with --host URL, or set {HOST}")
     check_verdict_options(args)
     scenario = reading.load(args.scenario, options.overrides(args))
-    target.resolve(host)
-    if args.dry_run:
+    if host:
+        target.resolve(host)
+    if not host or args.dry_run:
         return plan(scenario)
     return perform(args, scenario, host, ["llmload", *sys.argv[1:]])
 
@@ -110,8 +111,8 @@ def environment(command: list[str]) -> dict[str, str]:
     """The environment of the Locust process: ours, who started it, and what the user typed."""
     return {
         **os.environ,
-        options.PARENT_PID: str(os.getpid()),
-        options.COMMAND: orjson.dumps(command).decode(),
+        handover.PARENT_PID: str(os.getpid()),
+        handover.COMMAND: orjson.dumps(command).decode(),
         "PYTHONUNBUFFERED": "1",
     }
 
@@ -136,7 +137,7 @@ def perform(args: Namespace, scenario: Scenario, host: str, typed: list[str]) ->
     sys.stdout.flush()
     if args.web:
         console.print(f"web page: http://127.0.0.1:{launch.WEB_PORT}\n", highlight=False)
-    port = None if args.master else free_port()
+    port = None if args.master else ports.free()
     command = launch.started(args, host, folder, port)
     log = folder / attend.LOG
     display = attend.Display(console, folder, scenario)
@@ -185,7 +186,7 @@ def not_begun(folder: Path, code: int, *, interrupted: bool) -> int:
 
 def stopped(log: Path) -> str:
     """The sentence with which Locust's side stopped, if it did: the last lines that begin with `llmload: `."""
-    lines = log.read_text(errors="replace").splitlines()
+    lines = logged(log)
     found = [number for number, line in enumerate(lines) if line.startswith("llmload: ")]
     return "\n".join(lines[found[-1] :]).removeprefix("llmload: ") if found else ""
 
@@ -193,8 +194,14 @@ def stopped(log: Path) -> str:
 def died(log: Path, code: int) -> str:
     """The sentence for a Locust process that ended by itself, with the end of its log."""
     how = f"was killed by signal {-code}" if code < 0 else f"ended by itself with exit code {code}"
-    lines = log.read_text(errors="replace").strip().splitlines()[-8:]
-    return "\n  ".join([f"the Locust process {how} in mid-run; the end of {log}:", *(lines or ["(nothing)"])])
+    last = logged(log)[-8:]
+    return "\n  ".join([f"the Locust process {how} in mid-run; the end of {log}:", *(last or ["(nothing)"])])
+
+
+def logged(log: Path) -> list[str]:
+    """The lines of a log, without control characters: it may hold a server's words, and goes to the terminal."""
+    text = log.read_text(errors="replace").strip()
+    return [plain.one_line(line) for line in text.split("\n")] if text else []
 
 
 def report(args: Namespace, console: Console, folder: Path) -> int:

@@ -17,7 +17,6 @@ from llmload.simulate.server import Server
 from llmload.simulate.settings import Settings
 from llmload.simulate.truth import TruthFile
 
-SUMMARY = "serve an endpoint with known timing"
 KEY = "LLMLOAD_SIMULATE_KEY"
 
 T = TypeVar("T")

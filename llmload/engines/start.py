@@ -6,7 +6,6 @@ of load or reports. Nothing is asked of an engine here but `GET /v1/models`.
 
 import contextlib
 import http.client
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
+from llmload import plain, ports
 from llmload.engines import llama
 from llmload.exits import Exit, Stop
 
@@ -62,13 +62,6 @@ ENGINES: dict[str, Engine] = {
 """Every engine that `llmload demo --engine` knows."""
 
 
-def free_port() -> int:
-    """A port on 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
-
-
 @contextlib.contextmanager
 def serving(engine: Engine, ready_s: float = READY_S) -> Iterator[str]:
     """Start the engine on a free port and yield the URL it serves; it has ended when the block is left.
@@ -77,7 +70,7 @@ def serving(engine: Engine, ready_s: float = READY_S) -> Iterator[str]:
     if it ends at once or does not serve within `ready_s` seconds.
     """
     engine.check()
-    port = free_port()
+    port = ports.free()
     command = [sys.executable, "-m", "llmload.engines.leash", sys.executable, *engine.command, "--port", str(port)]
     with tempfile.TemporaryFile() as log:
         holder = subprocess.Popen(
@@ -120,7 +113,7 @@ def status(port: int, path: str) -> int | None:
 def words(log: IO[bytes]) -> list[str]:
     """The last lines of what an engine wrote."""
     log.seek(0)
-    return log.read().decode(errors="replace").strip().splitlines()[-5:]
+    return [plain.one_line(line) for line in log.read().decode(errors="replace").strip().splitlines()[-5:]]
 
 
 def not_serving(engine: Engine, code: int | None, ready_s: float, last: list[str]) -> str:

@@ -19,7 +19,8 @@ import psutil
 import pytest
 import trustme
 
-from llmload.engines.start import Engine, free_port, serving
+from llmload import ports
+from llmload.engines.start import Engine, serving
 from tests.cli.commands import QUICK, Ended, check_code, end, llmload, quick, records, run_json, runs, start, until
 from tests.send import endpoint
 from tests.send.endpoint import Script
@@ -189,7 +190,7 @@ def done(failing: tuple[Any, Path], tmp_path_factory: pytest.TempPathFactory) ->
             found = llmload(*words, f"{url}/v1/", cwd=folder, OPENAI_API_KEY=KEY, **proxies)
             command = re.search(r"^\$ (.*)$", found.out, re.MULTILINE)
             assert command, found.all
-            port = str(free_port())  # the usual one may be in use on this machine
+            port = str(ports.free())  # the usual one may be in use on this machine
             again = subprocess.run(
                 [*shlex.split(command[1]), "--out", "again", "--master-bind-port", port, "--master-port", port],
                 cwd=folder,
