@@ -56,7 +56,7 @@ def compute(folder: Path, conditions: Sequence[str] = (), max_fail_ratio: float 
     if max_fail_ratio is not None and (share is None or share > max_fail_ratio):
         got = "nothing was measured" if share is None else f"{share:.2%} of the measured attempts failed"
         failures.append(f"{got}; --max-fail-ratio allows {max_fail_ratio:.2%}")
-    failures += verdict.without_success(steps)
+    failures += verdict.without_success(known, steps)
     warnings = tuple(doubts.all_of(Case(known, steps)))
     speeds = positions.speeds(known)
     return Built(folder, known, steps, word, summary, speeds, warnings, judged, tuple(failures))

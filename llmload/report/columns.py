@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llmload.report.gates import look_up
+from llmload.report.figures import look_up
 from llmload.report.percentiles import mark
 from llmload.report.rows import ALL
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from llmload.exits import Exit, Stop
 from llmload.record import runfolder
-from llmload.report import generator, lost, measures, records, steps
+from llmload.report import generator, late, lost, measures, records, steps
 from llmload.report.steps import Step
 
 SCHEMA = 1
@@ -48,6 +48,8 @@ class Facts:
     surplus: dict[str, int]
     """Per worker, attempts that it does not know to have started."""
     samples: generator.Samples
+    late: Flags
+    """Attempts sent as measured when their window was over (`late`): no figure of the window counts them."""
 
     def numbers(self, column: str) -> Floats:
         """A column as floats; NaN where it was not measured."""
@@ -74,6 +76,11 @@ class Facts:
         return self.gaps_ms[np.repeat(chosen, np.diff(self.offsets))]
 
     @property
+    def closed_loop(self) -> bool:
+        """Whether the scenario has steps, each with so many requests in flight; else users sent as they liked."""
+        return bool((self.scenario.get("load") or {}).get("steps"))
+
+    @property
     def streaming(self) -> bool:
         """Whether answers were asked for as a stream."""
         return bool(self.scenario.get("stream", True))
@@ -81,7 +88,12 @@ class Facts:
     @property
     def measured(self) -> Flags:
         """Attempts sent inside a window."""
-        return self.is_("phase", "measure")
+        return self.is_("phase", "measure") & ~self.late
+
+    @property
+    def phases(self) -> NDArray[np.object_]:
+        """The phase of each attempt; what was sent when its window was over is `drain`, whatever it was sent as."""
+        return np.where(self.late, "drain", self.words("phase"))
 
     @property
     def ok(self) -> Flags:
@@ -103,7 +115,10 @@ def read(folder: Path) -> Facts:
     frame = table.frame
     scenario = run.get("scenario") or {}
     workers = run.get("workers") or {}
-    offset_s = {name: (facts.get("clock_offset_ms") or 0.0) / 1000 for name, facts in workers.items()}
+    offset_s, error_s = (
+        {name: (facts.get(key) or 0.0) / 1000 for name, facts in workers.items()}
+        for key in ("clock_offset_ms", "clock_error_ms")
+    )
     clock = frame["worker"].astype(object).map(offset_s).astype(float).fillna(0.0).to_numpy(dtype=float)
     values = {name: frame[name].to_numpy(dtype=float) for name in records.FLOATS}
     last = np.fmax(values["end_ms"], values["last_token_ms"])
@@ -127,6 +142,7 @@ def read(folder: Path) -> Facts:
     known = [item["name"] for item in scenario.get("classes") or ()]
     seen = [name for name in frame["workload"].cat.categories if name not in known]
     seen += [item.workload for item in missing if item.workload and item.workload not in {*known, *seen}]
+    levels = steps.find(run.get("steps") or (), frame, missing)
     return Facts(
         folder=folder,
         run=run,
@@ -134,10 +150,11 @@ def read(folder: Path) -> Facts:
         records=frame,
         gaps_ms=table.gaps_ms,
         offsets=table.offsets,
-        steps=steps.find(run.get("steps") or (), frame, missing),
+        steps=levels,
         workloads=tuple(dict.fromkeys([*known, *seen])),
         lost=missing,
         unreadable=table.unreadable,
         surplus=surplus,
         samples=generator.read(folder, offset_s),
+        late=late.find(frame, levels, error_s),
     )

@@ -1,38 +1,61 @@
-"""What failed: for every step and outcome how often, in which classes, and what the server said most often."""
+"""What failed: for every step, phase and outcome how often, in which classes, and what the server said most often."""
 
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+
 from llmload.report.facts import Facts
+
+PHASES = {"warmup": "warm-up", "measure": "window", "drain": "drain"}
+"""The phases in the order in which they follow one another, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One outcome of one step; `error` is the commonest text of its records, one of `texts` different ones."""
+    """One outcome of one step and phase; `error` is the commonest text of its records, of `texts` different ones."""
 
     step: int
+    phase: str
     outcome: str
     n: int
     workloads: tuple[tuple[str, int], ...]
     error: str | None
     texts: int
 
+    @property
+    def when(self) -> str:
+        """The phase in words."""
+        return PHASES.get(self.phase, self.phase)
+
 
 def find(facts: Facts) -> list[Failure]:
-    """Failures among the measured attempts, the commonest of a step first; what was cut or not sent is among them."""
-    bad = facts.measured & ~facts.is_("outcome", "ok")
-    outcomes, workloads, errors = (facts.words(name)[bad] for name in ("outcome", "workload", "error"))
-    steps = facts.numbers("step")[bad].astype(int)
-    counts = Counter(zip(steps.tolist(), outcomes.tolist(), strict=True))
-    classes: dict[tuple[int, str], Counter[str]] = {}
-    texts: dict[tuple[int, str], Counter[str]] = {}
-    for step, outcome, workload, error in zip(steps.tolist(), outcomes, workloads, errors, strict=True):
-        classes.setdefault((step, outcome), Counter())[workload] += 1
+    """Failures of all phases, in their order, the commonest first.
+
+    What was cut or not sent is among those of the window; the warm-up's and the drain's own that were cut are no
+    failures: every step ends by cutting them.
+    """
+    phases = facts.phases
+    bad = ~facts.is_("outcome", "ok") & ~(facts.is_("outcome", "cancelled") & (phases != "measure"))
+    keys = list(
+        zip(
+            facts.records["step"].to_numpy(dtype=np.int64)[bad].tolist(),
+            phases[bad].tolist(),
+            facts.words("outcome")[bad].tolist(),
+            strict=True,
+        )
+    )
+    classes: dict[tuple[int, str, str], Counter[str]] = {}
+    texts: dict[tuple[int, str, str], Counter[str]] = {}
+    for key, workload, error in zip(keys, facts.words("workload")[bad], facts.words("error")[bad], strict=True):
+        classes.setdefault(key, Counter())[workload] += 1
+        said = texts.setdefault(key, Counter())
         if error is not None:
-            texts.setdefault((step, outcome), Counter())[error] += 1
+            said[error] += 1
+    order = list(PHASES)
     found = []
-    for (step, outcome), n in sorted(counts.items(), key=lambda item: (item[0][0], -item[1], item[0][1])):
-        told = texts.get((step, outcome), Counter())
+    for key, workloads in classes.items():
+        told = texts[key]
         error = told.most_common(1)[0][0] if told else None
-        found.append(Failure(step, outcome, n, tuple(classes[step, outcome].most_common()), error, len(told)))
-    return found
+        found.append(Failure(*key, workloads.total(), tuple(workloads.most_common()), error, len(told)))
+    return sorted(found, key=lambda item: (item.step, order.index(item.phase), -item.n, item.outcome))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmload.exits import Exit, Stop
+from llmload.report.figures import look_up
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
@@ -40,9 +41,6 @@ FIGURES = (
     "coalesced_share", "flags", "gpu", "server", "generator",
 )  # fmt: skip
 """What a row can have; any other name in a gate is a slip of the pen, found before a run and not after it."""
-
-COUNTED = ("outcomes", "flags")
-"""Figures in which a name that is not there means 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,19 +108,6 @@ def judge(gate: Gate, rows: Sequence[dict[str, Any]]) -> Judged:
             return Judged(gate, holds=False, words=f"{_text(value)} at {where}")
         worst = f"{_text(value)} at {where}" if len(mine) == 1 else f"in all {len(mine)} steps"
     return Judged(gate, holds=True, words=worst)
-
-
-def look_up(row: dict[str, Any], figure: Sequence[str]) -> Any:
-    """A figure of a row; None where it is missing. Percentiles of no kind are those over all attempts, if there are."""
-    value: Any = row.get(figure[0])
-    for part in figure[1:]:
-        if isinstance(value, dict) and value.keys() == {"ok", "all"} and part not in value:
-            both = value["all"], value["ok"]
-            value = next((kind for kind in both if isinstance(kind, dict) and part in kind), None)
-        if not isinstance(value, dict):
-            return None
-        value = value.get(part, 0 if figure[0] in COUNTED else None)
-    return None if isinstance(value, dict) else value
 
 
 def _compare(value: Any, gate: Gate) -> bool:

@@ -7,7 +7,6 @@ from llmload import __version__
 from llmload.report import columns, failures, formulas, head, lengths, plots, positions
 from llmload.report.building import Built
 from llmload.report.columns import MARKS, Table
-from llmload.report.markdown import length_rows, spread_cells
 
 
 def text(built: Built) -> str:
@@ -33,9 +32,9 @@ def text(built: Built) -> str:
         failures=failures.find(built.facts),
         labels=labels,
         lengths=[
-            (item.workload, name, spread_cells(spread), source)
+            (item.workload, name, lengths.cells(spread), source)
             for item in lengths.find(built.facts)
-            for name, spread, source in length_rows(item)
+            for name, spread, source in lengths.rows(item)
         ],
         ranges=[positions.label(*bounds) for bounds in positions.RANGES],
         speeds=[

@@ -53,6 +53,22 @@ def find(facts: Facts) -> list[Lengths]:
     return found
 
 
+def rows(item: Lengths) -> list[tuple[str, Spread, str]]:
+    """The lines of one class in the table of lengths: name, spread, who counted."""
+    return [
+        ("prompt, asked for", item.asked_input, "the scenario"),
+        ("prompt, counted", item.input, item.input_source or ""),
+        ("answer, limit", item.asked_output, "the scenario"),
+        ("answer, counted", item.output, item.output_source or ""),
+    ]
+
+
+def cells(spread: Spread) -> list[str]:
+    """n, min, p50, mean, p95, max as text; blank where nobody counted."""
+    values = (spread.low, spread.p50, spread.mean, spread.p95, spread.high)
+    return [f"{spread.n:,}", *("" if value is None else f"{value:,.0f}" for value in values)]
+
+
 def _spread(values: Floats) -> Spread:
     known = np.sort(values[~np.isnan(values)])
     if not len(known):

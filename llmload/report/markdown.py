@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from llmload.report import columns, failures, formulas, head, lengths
 from llmload.report.building import Built
 from llmload.report.columns import MARKS, Table
-from llmload.report.lengths import Lengths, Spread
+from llmload.report.lengths import Lengths
 
 
 def text(built: Built) -> str:
@@ -69,25 +69,9 @@ def _lengths(found: Sequence[Lengths]) -> list[str]:
     headings = ["class", "what", "n", "min", "p50", "mean", "p95", "max", "counted by"]
     rows = ["", "## Lengths in tokens", "", _row(headings), _row(["---", "---", *["---:"] * 6, "---"])]
     for item in found:
-        for name, spread, source in length_rows(item):
-            rows.append(_row([_plain(item.workload), name, *spread_cells(spread), source]))
+        for name, spread, source in lengths.rows(item):
+            rows.append(_row([_plain(item.workload), name, *lengths.cells(spread), source]))
     return rows
-
-
-def length_rows(item: Lengths) -> list[tuple[str, Spread, str]]:
-    """The lines of one class in the table of lengths: name, spread, who counted."""
-    return [
-        ("prompt, asked for", item.asked_input, "the scenario"),
-        ("prompt, counted", item.input, item.input_source or ""),
-        ("answer, limit", item.asked_output, "the scenario"),
-        ("answer, counted", item.output, item.output_source or ""),
-    ]
-
-
-def spread_cells(spread: Spread) -> list[str]:
-    """n, min, p50, mean, p95, max as text; blank where nobody counted."""
-    values = (spread.low, spread.p50, spread.mean, spread.p95, spread.high)
-    return [f"{spread.n:,}", *("" if value is None else f"{value:,.0f}" for value in values)]
 
 
 def _failures(built: Built) -> list[str]:
@@ -95,9 +79,10 @@ def _failures(built: Built) -> list[str]:
     if not found:
         return []
     labels = {row["step"]: columns.step_label(row) for row in built.summary["rows"]}
-    rows = ["", "## What failed", "", _row(["in flight", "outcome", "n", "classes", "said most often"])]
-    rows.append("| ---: | --- | ---: | --- | --- |")
+    rows = ["", "## What failed", "", _row(["in flight", "sent in", "outcome", "n", "classes", "said most often"])]
+    rows.append("| ---: | --- | --- | ---: | --- | --- |")
     for item in found:
         classes = ", ".join(f"{name} {n}" for name, n in item.workloads)
-        rows.append(_row([labels[item.step], item.outcome, f"{item.n:,}", _plain(classes), _plain(item.error or "")]))
+        cells = [labels[item.step], item.when, item.outcome, f"{item.n:,}", classes, item.error or ""]
+        rows.append(_row([_plain(cell) for cell in cells]))
     return rows

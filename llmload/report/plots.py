@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from llmload.report import columns, positions
 from llmload.report.building import Built
 from llmload.report.facts import Floats
-from llmload.report.gates import look_up
+from llmload.report.figures import look_up
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")

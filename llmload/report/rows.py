@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from llmload.record.record import CUT_BY_DRAIN, CUT_BY_STEP_END, CUT_BY_USER
+from llmload.record.record import CUT_BY_FAULT, CUT_BY_USER
 from llmload.report import generator, inflight, throughput
 from llmload.report.facts import Facts
 from llmload.report.percentiles import attempts, percentile, successes
@@ -24,8 +24,8 @@ Flags = NDArray[np.bool_]
 
 ALL = "all"
 UNMEASURED: dict[str, Any] = {"ok": None, "all": None}
-STOPPED = (None, "stopped")
-"""How a step ended whose cut attempts say nothing about the server, if the record itself does not say who cut it."""
+STOPPED = (None, "stopped", "fault")
+"""How a step ended whose cut attempts say nothing about the server, if the record itself names nobody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class _Columns:
         self.outcome = facts.words("outcome")
         self.measured = facts.measured
         self.warmup = facts.is_("phase", "warmup")
-        self.drain = facts.is_("phase", "drain")
+        self.drain = facts.is_("phase", "drain") | facts.late
         self.ok = facts.ok
         self.stopped = _stopped(facts)
         self.source = facts.words("output_tokens_source")
@@ -99,12 +99,11 @@ class _Columns:
 
 
 def _stopped(facts: Facts) -> Flags:
-    """Which attempts were cut by the user's stop (and not by the drain limit)."""
+    """Which attempts were cut by the user's stop, or by a fault of the run: not by a limit, nor by the user's code."""
     cut = facts.is_("outcome", "cancelled")
-    by_user = facts.is_("error", CUT_BY_USER)
-    by_tool = facts.is_("error", CUT_BY_DRAIN) | facts.is_("error", CUT_BY_STEP_END)
+    unsaid = facts.is_("error", CUT_BY_FAULT) | facts.records["error"].isna().to_numpy(dtype=bool)
     ended = [item.index for item in facts.steps if item.ended_by in STOPPED]
-    return cut & (by_user | (~by_tool & np.isin(facts.records["step"].to_numpy(), ended)))
+    return cut & (facts.is_("error", CUT_BY_USER) | (unsaid & np.isin(facts.records["step"].to_numpy(), ended)))
 
 
 def _stalls(facts: Facts) -> NDArray[np.int64]:

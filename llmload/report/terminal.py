@@ -101,8 +101,9 @@ def _failures(built: Built) -> list[RenderableType]:
     found = failures.find(built.facts)
     if not found:
         return []
-    pairs = [(f"{labels[item.step]:>3}  {item.n:>5}  {item.outcome}", _said(item)) for item in found]
-    return [_title("What failed (in flight, how many, outcome, what was said most often)"), _pairs(pairs), Text()]
+    pairs = [(f"{labels[item.step]:>3}  {item.when:<7}  {item.n:>5}  {item.outcome}", _said(item)) for item in found]
+    title = "What failed (in flight, when it was sent, how many, outcome, what was said most often)"
+    return [_title(title), _pairs(pairs), Text()]
 
 
 def _said(item: failures.Failure) -> str:

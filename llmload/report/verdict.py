@@ -5,11 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmload.exits import Exit
-from llmload.report import balance, lost
+from llmload.report import balance, failures, late, lost
 from llmload.report.facts import Facts
 from llmload.report.rows import StepRows
 
 CODES = {"OK": Exit.OK, "DEGRADED": Exit.DEGRADED, "INCOMPLETE": Exit.INCOMPLETE}
+CUT_SHORT = {
+    "stopped": "was stopped before its end",
+    "fault": "ended before its end, because the run could not go on",
+}
+"""Ends of a step (`ended_by`) that leave a run INCOMPLETE, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +33,11 @@ def of_run(facts: Facts, steps: Sequence[StepRows]) -> Verdict:
     if said is None:
         reasons.append("the run has no end: it was killed, or is still going on")
     for item in steps:
-        if item.step.ended_by == "stopped":
+        if item.step.ended_by in CUT_SHORT:
             words.append("INCOMPLETE")
-            reasons.append(f"step {item.step.index} ({item.step.words}) was stopped before its end")
+            reasons.append(f"step {item.step.index} ({item.step.words}) {CUT_SHORT[item.step.ended_by]}")
     worse = lost.sentences(facts.lost) + balance.check(facts, steps)
+    worse += late.sentences(facts.records, facts.late, facts.steps)
     worse += [
         f"step {item.step.index} ({item.step.words}) is generator-bound: {'; '.join(item.health.reasons)}"
         for item in steps
@@ -42,13 +48,27 @@ def of_run(facts: Facts, steps: Sequence[StepRows]) -> Verdict:
     return Verdict(max(words, key=lambda word: CODES[word]), tuple(dict.fromkeys(reasons + worse)))
 
 
-def without_success(steps: Sequence[StepRows]) -> list[str]:
-    """Steps that ended without a single success, one sentence each."""
-    return [
-        f"step {item.step.index} ({item.step.words}) ended without a single success"
-        for item in steps
-        if item.step.ended_by is not None and item.rows[-1]["ok"] == 0
-    ]
+def without_success(facts: Facts, steps: Sequence[StepRows]) -> list[str]:
+    """Steps that ended without a single success in their window, one sentence each, with what became of them instead.
+
+    Of a step that never came to its window that is what failed in its warm-up.
+    """
+    failed = failures.find(facts)
+    found = []
+    for item in steps:
+        if item.step.ended_by is None or item.rows[-1]["ok"]:
+            continue
+        mine = [failure for failure in failed if failure.step == item.step.index and failure.phase != "drain"]
+        counts = ", ".join(
+            f"{failure.outcome} {failure.n}" + (" (warm-up)" if failure.phase == "warmup" else "") for failure in mine
+        )
+        said = next((failure.error for failure in mine if failure.error), None)
+        found.append(
+            f"step {item.step.index} ({item.step.words}) ended without a single success"
+            + (f": {counts}" if counts else ": nothing was sent in it")
+            + (f"; said most often: {said}" if said else "")
+        )
+    return found
 
 
 def failed_share(rows: Sequence[dict[str, Any]]) -> float | None:

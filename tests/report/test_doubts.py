@@ -9,7 +9,7 @@ import pytest
 from llmload.record.record import CUT_BY_DRAIN
 from llmload.report import head
 from llmload.report.building import Built
-from tests.report.synthetic import record, second, step
+from tests.report.synthetic import START, record, second, step
 from tests.report.worked import built_of
 
 WATCHED = [second(at) for at in range(10)]
@@ -32,9 +32,10 @@ def none(built: Built, words: str) -> None:
     assert not [warning for warning in built.warnings if words in warning]
 
 
-def run(folder: Path, records: Sequence[dict[str, Any]], end: float = 10.0, **more: Any) -> Built:
-    """A watched run of one step, one in flight, whose window is `end` seconds long."""
-    more.setdefault("steps", [step(0, 1, 0, end)])
+def run(folder: Path, records: Sequence[dict[str, Any]], end: float | None = None, **more: Any) -> Built:
+    """A watched run of one step, one in flight, with a window of `end` seconds: 10, or as long as it was sent to."""
+    last = max((row["sent_at"] or START) - START for row in records)
+    more.setdefault("steps", [step(0, 1, 0, max(10.0, last + 0.19) if end is None else end)])
     return built_of(folder, records, generator=WATCHED, **more)
 
 
@@ -210,9 +211,48 @@ def test_cold_connections(tmp_path: Path) -> None:
     none(run(tmp_path / "b", rows, connections="fresh"), "open a connection")
 
 
-def test_echo(tmp_path: Path) -> None:
-    """A16m: A prompt that is sent back is no generation."""
-    only(run(tmp_path, clean(3), extra_body={"echo": True}), "the scenario asks for echo")
+@pytest.mark.parametrize(
+    ("drift", "who"),
+    [
+        ({"clock_drift_s": -5.0}, "the master by -5.0 s"),
+        ({"workers": {"w1": {"clock_drift_s": 1.5}}}, "worker w1 by +1.5 s"),
+    ],
+)
+def test_a_clock_that_was_set(tmp_path: Path, drift: dict[str, Any], who: str) -> None:
+    """Over a second is said, with whose clock and by how much; half a second is not."""
+    assert who in only(run(tmp_path / "a", clean(3), run=drift), "the clock was set during the run")
+    none(run(tmp_path / "b", clean(3), run={"clock_drift_s": 0.5}), "the clock was set")
+
+
+def test_more_in_flight_than_a_closed_loop_can_have(tmp_path: Path) -> None:
+    """A window that a clock, set back, made 3 s: six requests that fill it are six of two in flight."""
+    rows = [record(n, sent=0.0, ttft=8000.0, gaps=[]) for n in range(2)]
+    rows += [record(2 + n, sent=-5.0 + n % 2, ttft=8000.0, gaps=[], phase="warmup") for n in range(4)]
+    words = only(run(tmp_path / "a", rows, steps=[step(0, 2, 0, 3)]), "more requests in flight than asked for")
+    assert "6 of 2" in words
+    rounded = [record(n, sent=10.0 * (n // 2), ttft=10_000.5, gaps=[]) for n in range(4)]
+    none(run(tmp_path / "b", rounded, steps=[step(0, 2, 0, 20)]), "more requests in flight")
+    none(
+        run(tmp_path / "c", rows, steps=[step(0, 2, 0, 3)], load={"steps": []}), "in flight than"
+    )  # users came and went
+
+
+def test_a_warm_up_that_failed(tmp_path: Path) -> None:
+    """Five of six failed before the window of the first step and all before that of the second, which never opened."""
+    bad = {"outcome": "http_error", "end": 5.0, "error": "500 boom", "phase": "warmup"}
+    rows = [record(n, sent=-1.0, **bad) for n in range(5)] + [record(5, sent=-1.0, phase="warmup")]
+    rows += [record(6 + n, sent=20.0, step=1, concurrency=4, **bad) for n in range(3)]
+    rows += [record(9 + n, sent=0.19 * n) for n in range(10)]
+    steps = [step(0, 1, 0, 10), step(1, 4, None, None, ended_by="failures")]
+    words = only(run(tmp_path / "a", rows, steps=steps), "requests of the warm-up failed")
+    assert "(5 of 6 at 1 in flight, 3 of 3 at 4 in flight; its window never opened)" in words
+    none(run(tmp_path / "b", [record(0, phase="warmup"), record(1)]), "warm-up failed")
+
+
+def test_late_requests(tmp_path: Path) -> None:
+    """Sent as measured 5 s after the window: said with the number and what it means."""
+    built = run(tmp_path, [record(0), record(1, sent=15.0)], end=10.0)
+    assert "1 requests at 1 in flight" in only(built, "sent as measured when their window was over")
 
 
 @pytest.mark.parametrize(
@@ -222,6 +262,7 @@ def test_echo(tmp_path: Path) -> None:
         ("failures", "too many failures"),
         ("budget", "cap on requests"),
         ("stopped", "user"),
+        ("fault", "the run could not go on"),
     ],
 )
 def test_windows_that_ended_otherwise(tmp_path: Path, ended_by: str, words: str) -> None:

@@ -1,5 +1,6 @@
 """Run folders as they are found: merged, killed, cut, empty, doubled, of another format, none at all."""
 
+import re
 from pathlib import Path
 
 import orjson
@@ -7,8 +8,8 @@ import pytest
 
 from llmload import report
 from llmload.exits import Exit, Stop
-from llmload.record.record import CUT_BY_DRAIN, CUT_BY_USER, OUTCOMES
-from llmload.report import building
+from llmload.record.record import CUT_BY_DRAIN, CUT_BY_FAULT, CUT_BY_LEAVING, CUT_BY_STEP_END, CUT_BY_USER, OUTCOMES
+from llmload.report import building, failures, files
 from tests.report.synthetic import START, lines, record, second, step, write
 from tests.report.worked import built_of, rows_of
 
@@ -116,8 +117,77 @@ def test_a_step_in_which_everything_failed_is_a_row(tmp_path: Path) -> None:
     assert (row["ok"], row["failed"], row["success_share"]) == (0, 10, 0)
     assert row["e2e_ms"]["all"]["p50"] == "inf"
     assert row["e2e_ms"]["ok"]["p50"] is None
-    assert built.failures == ("step 0 (1 in flight) ended without a single success",)
+    assert built.failures == ("step 0 (1 in flight) ended without a single success: ttft_timeout 10",)
     assert built.exit_code == Exit.FAILED
+
+
+def test_a_step_that_failed_in_its_warm_up_is_told(tmp_path: Path) -> None:
+    """Its window never opened: outcome and the server's words stand in the sentence, and What failed has them."""
+    rows = [record(n, phase="warmup", outcome="http_error", end=5.0, error="500 boom") for n in range(3)]
+    rows += [record(3, phase="warmup", outcome="cancelled", error=CUT_BY_STEP_END, end=5.0)]
+    built = built_of(tmp_path, rows, steps=[step(0, 4, None, None, ended_by="failures")])
+    assert built.failures == (
+        "step 0 (4 in flight) ended without a single success: http_error 3 (warm-up); said most often: 500 boom",
+    )
+    assert built.exit_code == Exit.FAILED
+    assert [(item.when, item.outcome, item.n) for item in failures.find(built.facts)] == [("warm-up", "http_error", 3)]
+    for kind in ("table", "markdown", "html"):
+        assert re.search(r"warm-up.*http.{0,2}error.*500 boom", files.FORMATS[kind](built).replace("\n", " ")), kind
+
+
+def test_failures_of_each_phase_stand_apart(tmp_path: Path) -> None:
+    """In the order of the phases; what was cut counts where it was measured only."""
+    rows = [record(n, outcome="http_error", end=5.0, phase=phase) for n, phase in enumerate(("drain", "measure"))]
+    rows += [record(2 + n, outcome="overloaded", end=5.0, phase="warmup") for n in range(2)]
+    rows += [record(4 + n, outcome="cancelled", end=5.0, phase=p) for n, p in enumerate(("measure", "drain", "warmup"))]
+    found = failures.find(built_of(tmp_path, rows).facts)
+    assert [(item.when, item.outcome, item.n) for item in found] == [
+        ("warm-up", "overloaded", 2), ("window", "cancelled", 1), ("window", "http_error", 1),
+        ("drain", "http_error", 1),
+    ]  # fmt: skip
+
+
+def test_requests_sent_as_measured_behind_the_window_are_not_its_figures(tmp_path: Path) -> None:
+    """A worker that did not hear of the end at 10 s: 2 of its 4 count as drain, it is named, the run is degraded.
+
+    One second is what hearing of it may take, and 0.5 s how wrong its clock may be: 11.4 s is in time, 11.6 s late.
+    """
+    workers = {"w1": {"clock_offset_ms": 0.0, "clock_error_ms": 500.0}}
+    rows = [record(n, sent=sent) for n, sent in enumerate((1.0, 11.4, 11.6, 70.0))]
+    built = built_of(tmp_path, rows, run={"workers": workers})
+    (*_, row) = built.summary["rows"]
+    assert (row["started"], row["ok"], row["drain"], row["requests_per_s"]) == (2, 2, 2, 0.2)
+    assert row["ttft_ms"]["all"]["n"] == 2
+    assert built.verdict.word == "DEGRADED"
+    (reason,) = built.verdict.reasons
+    assert reason == (
+        "worker w1: 2 requests of step 0 (1 in flight) sent as measured up to 60.0 s after its window had closed; "
+        "they are not in its figures"
+    )
+
+
+def test_a_window_that_was_cut_has_no_late_requests(tmp_path: Path) -> None:
+    """A killed run ends its window at what came last."""
+    built = built_of(tmp_path, [record(0), record(1, sent=50.0)], steps=[step(end=None)], run={"verdict": None})
+    assert built.summary["rows"][-1]["started"] == 2
+
+
+def test_a_fault_is_not_the_users_stop(tmp_path: Path) -> None:
+    """A full disk in mid-window: INCOMPLETE, told as such; what it cut says nothing about the server."""
+    cut = record(1, outcome="cancelled", error=CUT_BY_FAULT, end=900.0)
+    built = built_of(tmp_path, [record(0), cut], steps=[step(ended_by="fault")])
+    assert built.verdict.word == "INCOMPLETE"
+    assert "step 0 (1 in flight) ended before its end, because the run could not go on" in built.verdict.reasons
+    assert not [words for words in (*built.warnings, *built.verdict.reasons) if "stopped" in words]
+    assert (built.summary["rows"][-1]["failed"], built.summary["rows"][-1]["cancelled"]) == (0, 1)
+
+
+def test_a_cut_by_the_users_own_code_or_a_leaving_worker_counts(tmp_path: Path) -> None:
+    """Whoever stopped the step: only what the stop or the fault cut is left out."""
+    words = ("cut by the locustfile's own code", CUT_BY_LEAVING)
+    rows = [record(n, outcome="cancelled", error=error, end=900.0) for n, error in enumerate(words)]
+    (row,) = rows_of(tmp_path, [record(2), *rows], steps=[step(ended_by="stopped")])
+    assert (row["failed"], row["cancelled"]) == (2, 0)
 
 
 def test_who_cut_an_attempt_decides(tmp_path: Path) -> None:

@@ -17,11 +17,15 @@ DOUBTS: tuple[Doubt, ...] = (
     ourselves.generator_bound,
     failing.failures,
     failing.failing_classes,
+    failing.failing_warmup,
     failing.one_duration,
     enough.too_few,
     failing.no_failures,
     ourselves.stamps,
     ourselves.clocks,
+    ourselves.drift,
+    ourselves.late,
+    ourselves.overfull,
     ourselves.not_full,
     ourselves.not_sent,
     ourselves.littles_law,
@@ -39,7 +43,6 @@ DOUBTS: tuple[Doubt, ...] = (
     timing.cache,
     ourselves.abandoned,
     ourselves.cold_connections,
-    answers.echo,
 )
 
 

@@ -113,15 +113,3 @@ def models(case: Case) -> Iterator[str]:
     if len(names) > 1:
         told = listed(f"{name} ({count})" for name, count in zip(names, counts, strict=True))
         yield f"{len(names)} models answered: {told}. The figures mix them: ask for one by its full name"
-
-
-def echo(case: Case) -> Iterator[str]:
-    """A prompt that is sent back is no generation."""
-    bodies = [case.facts.scenario.get("extra_body") or {}]
-    bodies += [item.get("extra_body") or {} for item in case.facts.scenario.get("classes") or ()]
-    if any(body.get("echo") for body in bodies):
-        yield (
-            "the scenario asks for echo: the server sends the prompt first, so the first-token time is no "
-            "generation, and "
-            "the echoed tokens count as output"
-        )

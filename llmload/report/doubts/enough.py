@@ -13,6 +13,7 @@ def cut_windows(case: Case) -> Iterator[str]:
         "failures": "ended early, after too many failures in a row",
         "budget": "ended early, because the cap on requests or tokens was reached",
         "stopped": "was stopped by the user",
+        "fault": "was cut short because the run could not go on (the verdict says why)",
     }
     for ended_by, what in words.items():
         found = [step for step, _ in case.whole() if step.ended_by == ended_by]

@@ -57,6 +57,24 @@ def failing_classes(case: Case) -> Iterator[str]:
             )
 
 
+def failing_warmup(case: Case) -> Iterator[str]:
+    """Failures before the window, which no figure shows; a step may end in its warm-up because of them."""
+    warmup, ok, steps = case.facts.is_("phase", "warmup"), case.facts.is_("outcome", "ok"), case.facts.numbers("step")
+    cut = case.facts.is_("outcome", "cancelled")
+    told = []
+    for step, row in case.whole():
+        mine = warmup & (steps == step.index) & ~cut
+        n = int((mine & ~ok).sum())
+        if n > FAILURES * mine.sum():
+            never = "; its window never opened" if not row["started"] and step.ended_by is not None else ""
+            told.append(f"{n} of {mine.sum()} {at([step])}{never}")
+    if told:
+        yield (
+            f"requests of the warm-up failed ({listed(told)}). They are in no figure; What failed has the server's "
+            "words. A window behind such a warm-up may have begun with cold connections and caches"
+        )
+
+
 def one_duration(case: Case) -> Iterator[str]:
     """Failures that all took the same time, as an idle limit of a proxy makes them."""
     duration = case.facts.numbers("end_ms")

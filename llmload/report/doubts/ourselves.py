@@ -3,13 +3,19 @@
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from llmload.record.record import CUT_BY_DRAIN
 from llmload.report.doubts.case import Case, at, listed, percent
+from llmload.report.steps import Step
 
 FULL = 0.98
 """Share of the requests asked for that must have been in flight."""
 CLOCK_MS = 50.0
+DRIFT_S = 1.0
+"""Seconds by which a machine's clock may have been set or have drifted during a run."""
+OVER = 1.01
+"""Share of the requests asked for that may seem to have been in flight: times are rounded."""
 
 
 def generator_bound(case: Case) -> Iterator[str]:
@@ -57,12 +63,61 @@ def clocks(case: Case) -> Iterator[str]:
         )
 
 
+def drift(case: Case) -> Iterator[str]:
+    """A clock that was set while the run went on: times of the run are from one reading of it and a steady clock."""
+    run = case.facts.run
+    found = {"the master": run.get("clock_drift_s")}
+    found |= {f"worker {name}": facts.get("clock_drift_s") for name, facts in (run.get("workers") or {}).items()}
+    far = {who: drift for who, drift in found.items() if isinstance(drift, int | float) and abs(drift) > DRIFT_S}
+    if far:
+        yield (
+            f"the clock was set during the run: {listed(f'{who} by {drift:+.1f} s' for who, drift in far.items())}. "
+            "Durations and windows are not touched, but wall-clock times (sent_at) are no longer those of other logs; "
+            "let NTP slew the clock instead of stepping it"
+        )
+
+
+def late(case: Case) -> Iterator[str]:
+    """Requests that a worker sent as measured when the window was over."""
+    n = int(case.facts.late.sum())
+    if n:
+        steps = [item.step for item in case.steps if (case.facts.late & _of(case, item.step)).any()]
+        yield (
+            f"{n} requests {at(steps)} were sent as measured when their window was over, by a worker that had not "
+            "heard of its end (it was stopped, or its connection to the master stalled). They count as drain, and the "
+            "server had more to do than the steps say: repeat the run"
+        )
+
+
+def _of(case: Case, step: Step) -> NDArray[np.bool_]:
+    """Which attempts are of a step."""
+    return np.asarray(case.facts.numbers("step") == step.index, dtype=bool)
+
+
+def overfull(case: Case) -> Iterator[str]:
+    """More in flight than a closed loop can have."""
+    over = [
+        (step, row["in_flight_mean"])
+        for step, row in case.whole()
+        if case.facts.closed_loop and step.concurrency and (row["in_flight_mean"] or 0) > OVER * step.concurrency
+    ]
+    if over:
+        yield (
+            "more requests in flight than asked for, which a closed loop cannot have: "
+            f"{listed(f'{mean:.3g} of {step.label}' for step, mean in over)}. Either the window's length is wrong "
+            "(a clock was set), and all rates with it, or a worker sent more than its part: repeat the run"
+        )
+
+
 def not_full(case: Case) -> Iterator[str]:
     """Fewer in flight than asked for."""
     short = [
         (step, row["in_flight_mean"])
         for step, row in case.whole()
-        if step.concurrency and row["in_flight_mean"] is not None and row["in_flight_mean"] < FULL * step.concurrency
+        if case.facts.closed_loop
+        and step.concurrency
+        and row["in_flight_mean"] is not None
+        and row["in_flight_mean"] < FULL * step.concurrency
     ]
     if short:
         yield (
