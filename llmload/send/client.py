@@ -11,13 +11,14 @@ import resource
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter_ns, time
+from time import perf_counter_ns
 from typing import Any
 
 from gevent import get_hub, getcurrent
 
 from llmload.exits import Stop
 from llmload.load.call import Call
+from llmload.record.clock import now
 from llmload.record.record import RequestRecord, Tags
 from llmload.send import counting, slices, tls
 from llmload.send.connection import Clock, Connection
@@ -306,7 +307,7 @@ class Flight:
 
     def run(self, request: bytes, pool: Pool) -> Landing:
         """The attempt from a free connection to its end."""
-        start = time()
+        start = now()
         self._start = perf_counter_ns()
         try:
             connection = pool.take()
@@ -318,7 +319,7 @@ class Flight:
             return self._grounded(start, "cancelled", "cancelled while connecting"), "", cause
         finally:
             self._dialing = False
-        sent_at, before = time(), perf_counter_ns()
+        sent_at, before = now(), perf_counter_ns()
         try:
             self.tags = self._opening(sent_at)
         except BaseException:

@@ -1,0 +1,17 @@
+"""The clock of moments: it goes on, whatever becomes of the machine's own."""
+
+import time
+
+import pytest
+
+from llmload.record import clock
+
+
+def test_a_clock_that_is_set_does_not_move_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set back by an hour: moments go on as before, and the drift tells."""
+    real = time.time
+    before = clock.now()
+    assert before == pytest.approx(real(), abs=1.0)
+    monkeypatch.setattr(time, "time", lambda: real() - 3600)
+    assert 0 <= clock.now() - before < 1.0
+    assert clock.drift_s() == pytest.approx(-3600, abs=1.0)
