@@ -13,7 +13,6 @@ from llmload.exits import Exit, Stop
 from llmload.load.call import Call
 from llmload.record.record import RequestRecord, Tags
 
-SUMMARY = "send one request and show its timeline"
 PROMPT = "Write five sentences about a river and the people who live by it."
 
 
@@ -121,7 +120,7 @@ def probe(args: argparse.Namespace, prompt: str) -> RequestRecord:
     key = os.environ.get(sending.key_env) or None
     try:
         if not sending.model:
-            sending = replace(sending, model=models.pick(sending, key, None)[0])
+            sending = replace(sending, model=models.only(sending, key))
         client = Client(sending, key)
     except KeyboardInterrupt:
         raise Stop("stopped before anything was sent", Exit.INCOMPLETE) from None

@@ -4,7 +4,7 @@ It goes the same way as what is measured (SDK, connections, TLS, proxy), so what
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,11 +18,17 @@ from llmload.stream.judge import Ending, EndKind
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What was answered; header names in lower case."""
+    """What was answered: header names in lower case, header values fit for one line and without the key."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    hide: words.Hide = str
+    """Takes the key out of a text: what an endpoint was sent it may repeat."""
+
+    def quote(self, text: str) -> str:
+        """The server's words in one line, without the key."""
+        return words.one_line(self.hide(text))
 
     def json(self) -> Any:
         """The body as JSON, or None if it is none or the status is no success."""
@@ -36,7 +42,7 @@ class Reply:
     @property
     def words(self) -> str:
         """What the body says, in one line."""
-        return words.one_line(words.of_body(self.body))
+        return self.quote(words.of_body(self.body))
 
 
 class UnansweredError(Exception):
@@ -90,7 +96,8 @@ class Asker:
         if answer.status is None or (answer.status == 200 and ending.kind != "whole"):
             raise UnansweredError(*self._why(ending, began=answer.began))
         content = whole.body if answer.status == 200 else answer.body
-        return Reply(answer.status, answer.headers, self._hide(content.decode("utf-8", "replace")).encode())
+        reply = Reply(answer.status, {}, self._hide(content.decode("utf-8", "replace")).encode(), self._hide)
+        return replace(reply, headers={name: reply.quote(value) for name, value in answer.headers.items()})
 
     def _due(self, sent: int) -> tuple[int, EndKind, str]:
         return sent + int(self._limit_s * 1e9), "total", f"no answer within {self._limit_s:g} s"

@@ -1,47 +1,67 @@
-"""Which model to ask for: the one that was named, or the only one that the endpoint offers."""
+"""Which models an endpoint lists, and which one is asked for: the one that was named, or the only one there is."""
 
+from dataclasses import dataclass
 from typing import Any
 
-from llmload.exits import Exit, Stop
+from llmload.send import advice
 from llmload.send.asking import Asker, Reply, UnansweredError
 from llmload.send.settings import Sending
 
 
-def names(reply: Reply) -> list[str] | None:
-    """Models in an answer of /v1/models, in its order; None if it is no list of models."""
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model of a list. `context`: tokens of context of one request, where the endpoint tells them."""
+
+    name: str
+    context: int | None = None
+
+
+def listed(reply: Reply) -> list[Model] | None:
+    """The models in an answer to GET /models, in its order; None if it is no list of models."""
     value: Any = reply.json()
     rows = value.get("data") if isinstance(value, dict) else value
     if not isinstance(rows, list):
         return None
-    found = [row.get("id") for row in rows if isinstance(row, dict)]
-    return [name for name in found if isinstance(name, str) and name]
+    found = [(row, row.get("id")) for row in rows if isinstance(row, dict)]
+    return [Model(reply.quote(name), context_of(row)) for row, name in found if isinstance(name, str) and name]
 
 
-def pick(sending: Sending, key: str | None, wanted: str | None) -> tuple[str, list[str]]:
-    """The model to use and all that the endpoint lists (none, if it does not list them).
+def context_of(row: dict[str, Any]) -> int | None:
+    """Tokens of context of one request: `max_model_len` of vLLM and SGLang, `meta.n_ctx` of llama.cpp."""
+    meta = row.get("meta")
+    for value in (row.get("max_model_len"), meta.get("n_ctx") if isinstance(meta, dict) else None):
+        if isinstance(value, int) and value > 0:
+            return value
+    return None
 
-    Raises Stop(UNMEASURABLE) if the endpoint cannot be reached, does not list the wanted model, or lists none or
-    several while none was named.
+
+def choose(sending: Sending, reply: Reply, named: str | None, *, key: bool) -> tuple[str, list[Model] | None]:
+    """The model to ask for, and those that an answer to GET /models lists; None if it lists none.
+
+    A list that is not there, or that the key may not read, is no obstacle if the model was named. `key`: whether one
+    was sent. Raises Stop(UNMEASURABLE).
     """
-    place = f"{sending.base_url.partition('?')[0]}/models"
+    url, offer = sending.base_url, listed(reply)
+    if reply.status == 200 and offer is None:
+        raise advice.no_api(url, reply.body, reply.words)
+    if reply.status == 401 or (reply.status == 403 and not named):
+        raise advice.unauthorized(sending, reply.status, reply.words, key=key)
+    if named:
+        return named, offer
+    if offer is None or len(offer) != 1:
+        status = f"HTTP {reply.status}: " if reply.status else ""
+        why = f"{status}{reply.words}" if offer is None else "an empty list"
+        raise advice.no_model_named(url, [model.name for model in offer or ()], why)
+    return offer[0].name, offer
+
+
+def only(sending: Sending, key: str | None) -> str:
+    """The only model that an endpoint lists; asks it. Raises Stop(UNMEASURABLE)."""
     with Asker(sending, key) as asker:
         try:
             reply = asker.ask("models")
         except UnansweredError as error:
-            raise Stop(f"{place}: {error}", Exit.UNMEASURABLE) from None
-    listed = names(reply)
-    offer = f"on offer: {', '.join(listed[:20])}{' …' if len(listed) > 20 else ''}" if listed else ""
-    if wanted is not None:
-        if listed and wanted not in listed:
-            raise Stop(f"{place}: no model {wanted!r} there; {offer}", Exit.UNMEASURABLE)
-        return wanted, listed or []
-    if listed is not None and len(listed) == 1:
-        return listed[0], listed
-    if listed:
-        raise Stop(f"{place}: {len(listed)} models, name one with --model; {offer}", Exit.UNMEASURABLE)
-    if reply.status in {401, 403}:
-        hint = f"is the key in {sending.key_env} set and right?"
-    else:
-        hint = "name the model with --model, and look at the URL"
-    said = f": {reply.words}" if reply.words else ""
-    raise Stop(f"{place}: no list of models (HTTP {reply.status}{said}); {hint}", Exit.UNMEASURABLE)
+            if error.outcome == "connect_error":
+                raise advice.unreachable(sending.base_url, str(error)) from None
+            raise advice.no_model_named(sending.base_url, [], str(error)) from None
+    return choose(sending, reply, None, key=key is not None)[0]

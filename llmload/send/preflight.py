@@ -31,7 +31,7 @@ from llmload.load import lengths
 from llmload.load.lengths import Counter
 from llmload.load.mix import Mix
 from llmload.load.scenario import Scenario
-from llmload.send import advice, counting
+from llmload.send import advice, counting, models
 from llmload.send.asking import Asker
 from llmload.send.findings import Findings, screen
 from llmload.send.look import Look, fetch, send, wait_until_ready
@@ -110,47 +110,16 @@ def first_settings(scenario: Scenario, target: Target, options: SendOptions) -> 
 
 
 def choose_model(look: Look, asked: str | None) -> None:
-    """Read the list of models, waiting while the server loads, and settle which one is asked for.
-
-    A list that is not there, or that the key may not read, is no obstacle if the model was named.
-    """
+    """Read the list of models, waiting while the server loads, and settle which one is asked for."""
     while (reply := fetch(look, "models")).status == 503:
         wait_until_ready(look, reply.words, 1.0)
-    found, url = look.found, look.target.base_url
+    found = look.found
     found.address, found.server = look.asker.address, reply.headers.get("server")
-    rows = listed(reply.json())
-    look.lists = rows is not None
-    if reply.status == 200 and rows is None:
-        raise advice.no_api(url, reply.body, reply.words)
-    if reply.status == 401 or (reply.status == 403 and not asked):
-        raise advice.unauthorized(look.sending, reply.status, reply.words, key=look.key is not None)
-    rows = rows or []
-    found.models = [row["id"] for row in rows]
-    if not asked:
-        if len(rows) != 1:
-            why = "an empty list" if look.lists else f"HTTP {reply.status}: {reply.words}"
-            raise advice.no_model_named(url, found.models, why)
-        asked = found.models[0]
-    found.model = asked
-    found.context = next((context_of(row) for row in rows if row["id"] == asked), None)
-    look.sending = replace(look.sending, model=asked)
-
-
-def listed(value: Any) -> list[dict[str, Any]] | None:
-    """Models in the answer to GET /models; None if it is no list of models."""
-    rows = value.get("data") if isinstance(value, dict) else value
-    if not isinstance(rows, list):
-        return None
-    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str) and row["id"]]
-
-
-def context_of(model: dict[str, Any]) -> int | None:
-    """Tokens of context of one request: `max_model_len` of vLLM and SGLang, `meta.n_ctx` of llama.cpp."""
-    meta = model.get("meta")
-    for value in (model.get("max_model_len"), meta.get("n_ctx") if isinstance(meta, dict) else None):
-        if isinstance(value, int) and value > 0:
-            return value
-    return None
+    found.model, offer = models.choose(look.sending, reply, asked, key=look.key is not None)
+    look.lists = offer is not None
+    found.models = [model.name for model in offer or ()]
+    found.context = next((model.context for model in offer or () if model.name == found.model), None)
+    look.sending = replace(look.sending, model=found.model)
 
 
 def counter(look: Look) -> Counter | None:

@@ -111,7 +111,7 @@ def test_no_model_and_no_server() -> None:
     with serving(plain("200 OK", '{"data": [{"id": "a"}, {"id": "b"}]}')) as server:
         done = probe("--host", server.url)
     assert (done.returncode, done.stdout) == (3, "")
-    assert "name one with --model; on offer: a, b" in done.stderr
+    assert "serves 2 models; name one with --model: a, b" in done.stderr
     done = probe("--host", server.url)
     assert done.returncode == 3
     assert "connection refused" in done.stderr

@@ -6,9 +6,9 @@ import pytest
 
 from llmload.exits import Exit, Stop
 from llmload.send import models
-from llmload.send.asking import Asker, UnansweredError
+from llmload.send.asking import Asker, Reply, UnansweredError
 from llmload.send.settings import Sending
-from tests.send.scripted import Answer, plain, serving
+from tests.send.scripted import Answer, plain, serving, stream
 
 
 def listing(*names: str) -> Answer:
@@ -17,35 +17,63 @@ def listing(*names: str) -> Answer:
 
 
 @pytest.mark.parametrize(
-    ("answer", "wanted", "expected"),
+    ("answer", "says"),
     [
-        (listing("m"), None, ("m", ["m"])), (listing("m", "n"), "n", ("n", ["m", "n"])), (listing(), "x", ("x", [])),
-        (plain("404 Not Found"), "x", ("x", [])), (plain("200 OK", "<html>"), "x", ("x", [])),
+        (listing("m", "n"), "serves 2 models; name one with --model: m, n"),
+        (listing(), "names no model .an empty list.; name one with --model"),
+        (plain("404 Not Found", "gone"), "HTTP 404: gone"),
+        (plain("401 Unauthorized", '{"error": {"message": "who?"}}'), "401: who.; no key was sent; .*OPENAI_API_KEY"),
+        (plain("200 OK", "<html>"), "an HTML page came back"),
+        (Answer([], "close"), "before any byte"),
     ],
-)  # fmt: skip
-def test_the_model_that_is_used(answer: Answer, wanted: str | None, expected: tuple[str, list[str]]) -> None:
-    """The named one, where nothing speaks against it, or the only one."""
-    with serving(answer) as server:
-        assert models.pick(Sending(server.url, ""), None, wanted) == expected
+)
+def test_no_model_is_a_clear_stop(answer: Answer, says: str) -> None:
+    """F10m: the names on offer, or why there are none; a probe says it in the preflight's words."""
+    with serving(answer) as server, pytest.raises(Stop, match=says) as stop:
+        models.only(Sending(server.url, ""), None)
+    assert stop.value.code == Exit.UNMEASURABLE
+
+
+def test_nobody_listens() -> None:
+    """No connection is told as such."""
+    with serving(stream()) as server:
+        url = server.url
+    with pytest.raises(Stop, match=r"connection refused.*nobody listens there") as stop:
+        models.only(Sending(url, ""), None)
+    assert stop.value.code == Exit.UNMEASURABLE
+
+
+def test_the_only_model_is_used() -> None:
+    """It is asked for below the base URL."""
+    with serving(listing("m")) as server:
+        assert models.only(Sending(server.url, ""), None) == "m"
         assert server.log()[0]["head"].startswith("GET /v1/models HTTP/1.1")
 
 
 @pytest.mark.parametrize(
-    ("answer", "wanted", "says"),
+    ("body", "expected"),
     [
-        (listing("m", "n"), None, "2 models, name one with --model; on offer: m, n"),
-        (listing("m", "n"), "x", "no model 'x' there; on offer: m, n"),
-        (plain("404 Not Found"), None, "HTTP 404"),
-        (plain("401 Unauthorized", '{"error": {"message": "no key"}}'), None, "HTTP 401: no key.*OPENAI_API_KEY"),
-        (plain("200 OK", "<html>"), None, "no list of models"),
-        (Answer([], "close"), None, "before any byte"),
+        ('{"data": [{"id": "m", "max_model_len": 400}, {"id": 7}, {"id": ""}, "x"]}', [models.Model("m", 400)]),
+        ('[{"id": "m", "meta": {"n_ctx": 512}}]', [models.Model("m", 512)]),
+        ('{"data": []}', []),
+        ('{"data": "m"}', None),
+        ('"m"', None),
+        ("<html>", None),
     ],
 )
-def test_no_model_is_a_clear_stop(answer: Answer, wanted: str | None, says: str) -> None:
-    """F10m: the name asked for and the names on offer; a path that does not exist is told apart."""
-    with serving(answer) as server, pytest.raises(Stop, match=says) as stop:
-        models.pick(Sending(server.url, ""), None, wanted)
-    assert stop.value.code == Exit.UNMEASURABLE
+def test_lists_of_models(body: str, expected: list[models.Model] | None) -> None:
+    """The forms in which endpoints list models and tell their context."""
+    assert models.listed(Reply(200, {}, body.encode())) == expected
+
+
+def test_a_servers_names_are_one_line_without_the_key() -> None:
+    """Neither escapes for the terminal nor line ends nor the key get from a list or a header into the findings."""
+    body = json.dumps({"data": [{"id": "m\x1b]0;owned\x07\nsecond\u202eline sk-very-secret"}]})
+    with serving(plain("200 OK", body, "Server: engine sk-very-secret \u009b2Jx\r\n")) as server:
+        with Asker(Sending(server.url, "m"), "sk-very-secret") as asker:
+            reply = asker.ask("models")
+        assert models.only(Sending(server.url, ""), "sk-very-secret") == "m ]0;owned second line [key]"
+    assert reply.headers["server"] == "engine [key] \u00c2 2Jx"
 
 
 def test_places_over_one_connection() -> None:
