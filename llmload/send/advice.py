@@ -128,6 +128,14 @@ def too_long(sending: Sending, workload: str, size: str, words: str) -> Stop:
     )
 
 
+def longest_refused(sending: Sending, workload: str, size: str, words: str) -> Stop:
+    """The longest request is refused in words that are about nothing we know."""
+    return stop(
+        f"{sending.base_url}: the longest request of class {workload} ({size}) is refused: {words}; look at what "
+        f"class {workload} asks for in the scenario (max_tokens, extra_body, tools, headers)"
+    )
+
+
 def redirected(sending: Sending, record: RequestRecord) -> Stop:
     """3xx, which is never followed."""
     return stop(f"{sending.base_url}: redirects: {said(record)}; name the URL it leads to with --host")

@@ -57,6 +57,12 @@ class Look:
     """Monotonic clock at which the wait is told again."""
 
 
+AGAIN_S = 1.0
+"""The wait before another try of what may pass, where the server names none …"""
+
+AGAIN_AT_MOST_S = 10.0
+"""… and the most that is waited where it does."""
+
 CLOSING_S = 0.1
 """A server that closes the connection behind an answer has done so by then."""
 
@@ -116,6 +122,18 @@ def send(look: Look, call: Call, *, until_first: bool = False) -> RequestRecord:
             return record
         wait_until_ready(look, record.error or "", record.retry_after_s or pause_s)
         pause_s = min(pause_s * 2, COUNTDOWN_S)
+
+
+def again_in(record: RequestRecord) -> float:
+    """Seconds to wait before another try: what the server asks for, up to a limit, or a second."""
+    return min(record.retry_after_s or AGAIN_S, AGAIN_AT_MOST_S)
+
+
+def pause(look: Look, record: RequestRecord) -> None:
+    """Wait before another try of what may pass, if one is left."""
+    if look.left:
+        look.say(f"{record.outcome}: {advice.said(record)}; trying again in {again_in(record):g} s")
+        gevent.sleep(again_in(record))
 
 
 def attempt(look: Look, call: Call, *, until_first: bool) -> RequestRecord:

@@ -8,6 +8,8 @@ At most three completion requests, all of them before the clock and in no record
 3. the longest of the scenario with its real limit of output tokens, left at its first token: whether prompt and
    answer fit the context is then the server's own judgement, and it costs one prefill.
 
+The last one also finds out whether `ignore_eos` and `min_tokens`, where a class asks for them, are taken.
+
 A refused field, or a failure that may pass (429, a cut stream), costs one of the three; the second kind is then left
 out, and if no try is left, so is the third, and the findings say so. A server that answers 503 because it is loading
 is waited for: its /health is asked meanwhile, and a completion again only when that says ready or says nothing. A
@@ -28,13 +30,14 @@ from gevent.pool import Pool
 
 from llmload.exits import Stop
 from llmload.load import lengths
+from llmload.load.call import Call
 from llmload.load.lengths import Counter
 from llmload.load.mix import Mix
 from llmload.load.scenario import Scenario
-from llmload.send import advice, counting, models
+from llmload.send import advice, counting, models, refusals
 from llmload.send.asking import Asker
 from llmload.send.findings import Findings, screen
-from llmload.send.look import Look, fetch, send, wait_until_ready
+from llmload.send.look import Look, fetch, pause, send, wait_until_ready
 from llmload.send.settings import Sending
 from llmload.send.short import PASSING, SHORT, ask_short
 from llmload.send.target import Target, resolve
@@ -171,9 +174,12 @@ def fit(look: Look, count: Counter | None) -> Counter:
 
 
 def ask_longest(look: Look, count: Counter) -> None:
-    """The longest request with its real limit, left at its first token. Raises Stop(UNMEASURABLE) if it is refused."""
+    """The longest request with its real limit, left at its first token. Raises Stop(UNMEASURABLE) if it is refused.
+
+    It carries the wishes of all classes (refusals.WISHES); those that are refused are left out from then on.
+    """
     found = look.found
-    call = Mix(look.scenario, found.fit).longest()
+    call = wishing(look.scenario, Mix(look.scenario, found.fit).longest())
     prompt = count([call.text])[0] + (found.overhead_tokens or 0)
     size = f"{'about ' if found.count_source == 'ratio' else ''}{prompt:,} prompt and {call.max_tokens:,} answer tokens"
     found.longest_class = call.workload
@@ -186,10 +192,37 @@ def ask_longest(look: Look, count: Counter) -> None:
             found.longest = (record.input_tokens or prompt) + call.max_tokens
             return
         if record.http_status in (400, 413, 422):
-            raise advice.too_long(look.sending, call.workload, size, advice.said(record))
-        if record.outcome not in PASSING:
+            words = advice.said(record)
+            if record.http_status == 413 or refusals.about_context(words):
+                raise advice.too_long(look.sending, call.workload, size, words)
+            if not without_wishes(look, call, words):
+                raise advice.longest_refused(look.sending, call.workload, size, words)
+        elif record.outcome in PASSING:
+            pause(look, record)
+        else:
             break
     else:
         found.notes.append(f"whether the longest request ({size}) fits was not found out: no try was left")
         return
     found.notes.append(f"the longest request ({size}) did not come through: {record.outcome}: {advice.said(record)}")
+
+
+def wishing(scenario: Scenario, call: Call) -> Call:
+    """A call with the wishes of all classes, as far as they go together with its own limit of output tokens."""
+    fewest = [cls.min_tokens for cls in scenario.classes if cls.min_tokens is not None]
+    return replace(
+        call,
+        ignore_eos=any(cls.ignore_eos for cls in scenario.classes),
+        min_tokens=min(max(fewest), call.max_tokens) if fewest else None,
+    )
+
+
+def without_wishes(look: Look, call: Call, words: str) -> bool:
+    """Leave out, for the whole run, the wishes that a refusal names; False if it names none that was sent."""
+    sent = {"ignore_eos": call.ignore_eos, "min_tokens": call.min_tokens is not None}
+    named = [name for name in refusals.wishes(words) if sent[name] and name not in look.sending.left_out]
+    look.sending = replace(look.sending, left_out=(*look.sending.left_out, *named))
+    look.found.notes += [
+        f"{name} is refused, so requests go without it and answers may be shorter: {words}" for name in named
+    ]
+    return bool(named)

@@ -9,6 +9,9 @@ import re
 
 LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
 
+WISHES = ("ignore_eos", "min_tokens")
+"""Members of the body that only some engines know, and that a request can do without."""
+
 CONTEXT = re.compile(
     r"context (?:length|size|window)|maximum context|context_length|exceed_context|too long|too large|"
     r"longer than|(?:limit|maximum) is \d|prompt has \d+ tokens|exceeds? the (?:available|maximum|model)|input length",
@@ -30,3 +33,8 @@ def about_stream_options(words: str) -> bool:
 def about_limit(words: str) -> bool:
     """True if a refusal names the limit of output tokens, under either name, and not the context."""
     return any(name in words for name in LIMIT_FIELDS) and not about_context(words)
+
+
+def wishes(words: str) -> tuple[str, ...]:
+    """The wishes that a refusal names, if it is not about the context."""
+    return () if about_context(words) else tuple(name for name in WISHES if name in words)

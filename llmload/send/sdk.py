@@ -94,9 +94,9 @@ class Builder:
                 body["stream_options"] = {"include_usage": True}
         if call.tools:
             body["tools"] = list(call.tools)
-        if call.ignore_eos:
+        if call.ignore_eos and "ignore_eos" not in sending.left_out:
             body["ignore_eos"] = True
-        if call.min_tokens is not None:
+        if call.min_tokens is not None and "min_tokens" not in sending.left_out:
             body["min_tokens"] = call.min_tokens
         return {
             name: value for name, value in (body | sending.extra_body | call.extra_body).items() if value is not None

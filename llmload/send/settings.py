@@ -34,6 +34,8 @@ class Sending:
     allow_http_key: bool = False
     headers: dict[str, str] = field(default_factory=dict)
     extra_body: dict[str, Any] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    """Wishes of a class that the server refuses, so that its requests go without them: `ignore_eos`, `min_tokens`."""
     temperature: float | None = None
     tokenizer: str | None = None
     """File of the tokenizer that counts an answer whose tokens the server did not tell."""
@@ -46,4 +48,5 @@ class Sending:
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """The settings from JSON; members that this version does not know are passed over."""
         known = {item.name for item in fields(cls)}
-        return cls(**{name: member for name, member in value.items() if name in known})
+        given = {name: member for name, member in value.items() if name in known}
+        return cls(**given | {"left_out": tuple(given.get("left_out", ()))})

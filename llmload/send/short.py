@@ -12,7 +12,7 @@ from llmload.load.mix import Mix
 from llmload.load.scenario import Scenario
 from llmload.record.record import RequestRecord
 from llmload.send import advice, refusals
-from llmload.send.look import Look, send
+from llmload.send.look import Look, pause, send
 from llmload.send.settings import Sending
 
 SHORT = Call(
@@ -45,6 +45,8 @@ def ask_short(look: Look, *, learn: bool) -> None:
         more = send(look, piece)
         if more.outcome == "ok":
             note_sample(look, piece, more)
+        elif more.outcome in PASSING:
+            pause(look, more)
 
 
 def sample(scenario: Scenario) -> Call:
@@ -65,6 +67,8 @@ def answered(look: Look, call: Call) -> RequestRecord:
             raise blamed(look, record)
         if not look.left:
             raise advice.failed(look.sending, record)
+        if record.outcome in PASSING:
+            pause(look, record)
 
 
 def changed(look: Look, record: RequestRecord) -> bool:

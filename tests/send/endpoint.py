@@ -49,7 +49,11 @@ class Script:
     """It closes the connection behind each stream, and announces keep-alive all the same."""
     served: str | None = None
     fails: list[int] = field(default_factory=list)
-    """Statuses of the first completions."""
+    """Statuses of the first completions …"""
+    retry_after_ms: int | None = None
+    """… and how long it asks to wait behind each."""
+    at: list[float] = field(default_factory=list)
+    """When completion requests came, on the monotonic clock."""
     posts: list[dict[str, Any]] = field(default_factory=list)
     """Bodies of completion requests …"""
     answers: list[int] = field(default_factory=list)
@@ -57,6 +61,8 @@ class Script:
     left: int = 0
     """Streams that the client left before their end."""
     authorizations: list[str | None] = field(default_factory=list)
+    header: str = "scripted/1"
+    """The `server` header."""
     began: float | None = None
 
     @property
@@ -79,20 +85,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def version_string(self) -> str:
         """The `server` header."""
-        return "scripted/1"
+        return self.script.header
 
-    def reply(self, status: int, value: Any, kind: str = "application/json") -> None:
+    def reply(self, status: int, value: Any, kind: str = "application/json", wait_ms: int | None = None) -> None:
         """A whole answer."""
         data = value.encode() if isinstance(value, str) else json.dumps(value).encode()
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
+        if wait_ms is not None:
+            self.send_header("Retry-After-Ms", str(wait_ms))
         self.end_headers()
         self.wfile.write(data)
 
-    def refuse(self, status: int, words: str) -> None:
+    def refuse(self, status: int, words: str, wait_ms: int | None = None) -> None:
         """An error in OpenAI's form."""
-        self.reply(status, {"error": {"message": words, "code": status}})
+        self.reply(status, {"error": {"message": words, "code": status}}, wait_ms=wait_ms)
 
     def allowed(self) -> bool:
         """Whether the key fits; answered with 401 and the key that came if not."""
@@ -127,6 +135,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             tokens = list(range(max(len(text) // CHARS, bool(text))))
             self.reply(200, {"count": len(tokens)} if script.tokenize == "vllm" else {"tokens": tokens})
         elif self.path == "/v1/chat/completions" and not script.html:
+            script.at.append(time.monotonic())
             script.posts.append(body)
             status = self.complete(body)
             script.answers.append(status)
@@ -148,7 +157,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return 401
         if len(script.answers) < len(script.fails):
             status = script.fails[len(script.answers)]
-            self.refuse(status, "not now")
+            self.refuse(status, "not now", script.retry_after_ms)
             return status
         if served and body["model"] not in served and script.served is None:
             self.refuse(404, f"The model `{body['model']}` does not exist.")

@@ -107,6 +107,14 @@ def test_refusals_about_the_limits_name(words: str) -> None:
     assert not refusals.about_stream_options(words)
 
 
+def test_wishes_that_a_refusal_names() -> None:
+    """Either or both; in a sentence about the context they only stand beside it."""
+    assert refusals.wishes("Unrecognized request argument supplied: ignore_eos") == ("ignore_eos",)
+    assert refusals.wishes("body.min_tokens, body.ignore_eos: extra fields") == ("ignore_eos", "min_tokens")
+    assert refusals.wishes("min_tokens: the prompt is too long") == ()
+    assert refusals.wishes("no") == ()
+
+
 def test_refusals_about_stream_options() -> None:
     """By its own name or by what is in it."""
     assert refusals.about_stream_options("unknown field stream_options")

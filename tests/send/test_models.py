@@ -101,5 +101,7 @@ def test_places_over_one_connection() -> None:
 
 def test_settings_survive_json() -> None:
     """They go into run.json and to every worker; members of another version are passed over."""
-    sending = Sending("http://h/v1", "m", headers={"a": "b"}, extra_body={"x": [1]}, temperature=0.5)
+    sending = Sending(
+        "http://h/v1", "m", headers={"a": "b"}, extra_body={"x": [1]}, temperature=0.5, left_out=("min_tokens",)
+    )
     assert Sending.from_dict(json.loads(json.dumps(sending.as_dict())) | {"later": 1}) == sending

@@ -1,5 +1,6 @@
 """What the preflight finds out, in at most three requests, and the sentences with which it stops."""
 
+import itertools
 import json
 import ssl
 from collections.abc import Callable
@@ -12,9 +13,12 @@ import trustme
 
 from llmload.exits import Exit, Stop
 from llmload.load.scenario import Lengths, Limits, Scenario, WorkloadClass
+from llmload.record.record import Tags
 from llmload.send import preflight, short
+from llmload.send.look import again_in
 from llmload.send.preflight import Findings, SendOptions
 from llmload.send.settings import Sending
+from llmload.stream import judge
 from tests.send.endpoint import Script, serving
 
 SCENARIO = Scenario(
@@ -255,6 +259,48 @@ def test_the_longest_request_does_not_fit() -> None:
     assert script.answers == [200]
 
 
+@pytest.mark.parametrize("refuses", [("ignore_eos",), ("min_tokens",), ("min_tokens", "ignore_eos")])
+def test_wishes_that_the_server_refuses_are_left_out(refuses: tuple[str, ...]) -> None:
+    """Also those of a class that is not the longest; the note has the server's words, and the run goes without."""
+    wishing = replace(SCENARIO.classes[0], name="w", max_tokens=Lengths("fixed", 9), ignore_eos=True, min_tokens=4)
+    script, said = Script(refuses=refuses, tokenize="vllm"), []
+    sending, found = look(script, replace(SCENARIO, classes=(SCENARIO.classes[0], wishing)), said)
+    assert set(sending.left_out) == set(refuses)
+    assert {name for name in ("ignore_eos", "min_tokens") if name in script.posts[1]} == {"ignore_eos", "min_tokens"}
+    left = {name for name in ("ignore_eos", "min_tokens") if name in script.posts[-1]}
+    if len(refuses) == 1:
+        assert script.answers == [200, 400, 200]
+        assert found.longest is not None
+        assert left == {"ignore_eos", "min_tokens"} - set(refuses)
+    else:
+        assert script.answers == [200, 400, 400]
+        assert any("no try was left" in note for note in found.notes)
+    for name in refuses:
+        assert f"{name} is refused, so requests go without it" in "\n".join(said)
+        assert f"unknown field {name}" in "\n".join(said)
+
+
+def test_wishes_that_the_server_takes_go_out() -> None:
+    """min_tokens no higher than what the longest request may have."""
+    wishing = replace(SCENARIO.classes[0], name="w", max_tokens=Lengths("fixed", 90), ignore_eos=True, min_tokens=80)
+    longest = replace(SCENARIO.classes[0], input_tokens=Lengths("fixed", 600))
+    script = Script(tokenize="vllm")
+    sending, _ = look(script, replace(SCENARIO, classes=(longest, wishing)))
+    assert sending.left_out == ()
+    assert [post.get("ignore_eos") for post in script.posts] == [None, True]
+    assert script.posts[-1]["min_tokens"] <= script.posts[-1]["max_tokens"]
+
+
+def test_a_refusal_of_the_longest_request_that_is_not_about_its_length() -> None:
+    """It is told in the server's words, and not as a prompt that does not fit."""
+    odd = replace(SCENARIO.classes[0], name="odd", max_tokens=Lengths("fixed", 90), extra_body={"top_q": 1})
+    stop = stopped(Script(refuses=("top_q",), tokenize="vllm"), replace(SCENARIO, classes=(SCENARIO.classes[0], odd)))
+    assert stop.code is Exit.UNMEASURABLE
+    assert "the longest request of class odd" in stop.message
+    assert "is refused: HTTP 400 Bad Request: unknown field top_q" in stop.message
+    assert "fit" not in stop.message
+
+
 def test_bursts_are_seen() -> None:
     """All tokens in one write: a proxy may be buffering, and the screen says so."""
     said: list[str] = []
@@ -287,6 +333,44 @@ def test_what_passes_is_tried_again() -> None:
     script = Script(fails=[429, 500, 502])
     assert "not now" in stopped(script).message
     assert len(script.answers) <= 3
+
+
+def test_another_try_waits_as_long_as_the_server_asks() -> None:
+    """Three 429 within milliseconds say nothing; the wait is told."""
+    script, said = Script(fails=[429], tokenize="vllm", retry_after_ms=1300), []
+    look(script, said=said)
+    assert script.at[1] - script.at[0] >= 1.3
+    assert any("not now; trying again in 1.3 s" in line for line in said)
+    script = Script(fails=[429, 502, 429], tokenize="vllm")
+    stopped(script)
+    assert min(b - a for a, b in itertools.pairwise(script.at)) >= 1.0
+
+
+@pytest.mark.parametrize(("asked", "waited"), [(None, 1.0), (0.0, 1.0), (3.5, 3.5), (600.0, 10.0)])
+def test_the_wait_has_bounds(asked: float | None, waited: float) -> None:
+    """A second where nothing is asked for, ten at most."""
+    record = judge.failed(Tags("r", "w", 0, 0, 1, "warmup", "s", "p"), 0.0, "rate_limited", "not now")
+    record.retry_after_s = asked
+    assert again_in(record) == waited
+
+
+def test_a_server_header_that_repeats_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in no finding and on no screen."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k-secret-1")
+    said: list[str] = []
+    sending, found = look(Script(key="k-secret-1", header="engine k-secret-1"), said=said)
+    assert found.server == "engine [key]"
+    assert "k-secret-1" not in json.dumps([sending.as_dict(), found.as_dict(), said])
+
+
+def test_names_that_steer_a_terminal() -> None:
+    """A list of models with escapes and line ends in it: the screen has one line for the model, without them."""
+    said: list[str] = []
+    look(Script(models=[{"id": "m\x1b[2J\nnote  all is well"}], served="m"), said=said)
+    assert [line.split() for line in said if line.split()[0] == "model"] == [
+        ["model", "m", "[2J", "note", "all", "is", "well", "(the", "only", "one", "it", "serves)"]
+    ]
+    assert all(line.isprintable() for line in said)
 
 
 def test_html_instead_of_an_api() -> None:
