@@ -3,13 +3,15 @@
 import csv
 import io
 
+from llmload.plain import one_line
 from llmload.report.building import Built
 from llmload.report.export import flatten
 
 
 def text(built: Built) -> str:
     """The file. Blank is "not measured"; `inf` is a percentile that falls on failures."""
-    rows = [flatten(row) for row in built.summary["rows"]]
+    flat = [flatten(row) for row in built.summary["rows"]]
+    rows = [{key: one_line(cell) if isinstance(cell, str) else cell for key, cell in row.items()} for row in flat]
     out = io.StringIO()
     writer = csv.DictWriter(out, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
     if rows:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from llmload.exits import Exit, Stop
 from llmload.record import runfolder
-from llmload.report import generator, late, lost, measures, records, steps
+from llmload.report import generator, kinds, late, lost, measures, records, steps
 from llmload.report.steps import Step
 
 SCHEMA = 1
@@ -120,7 +120,7 @@ def read(folder: Path) -> Facts:
         for key in ("clock_offset_ms", "clock_error_ms")
     )
     clock = frame["worker"].astype(object).map(offset_s).astype(float).fillna(0.0).to_numpy(dtype=float)
-    values = {name: frame[name].to_numpy(dtype=float) for name in records.FLOATS}
+    values = {name: frame[name].to_numpy(dtype=float) for name in kinds.FLOATS}
     last = np.fmax(values["end_ms"], values["last_token_ms"])
     frame["start_s"] = values["sent_at"] - clock
     frame["end_s"] = frame["start_s"].to_numpy(dtype=float) + last / 1000

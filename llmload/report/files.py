@@ -1,6 +1,8 @@
 """Every format of a report, by name, and the files that are written into the run folder."""
 
+import re
 from collections.abc import Callable
+from json import dumps as escape
 from pathlib import Path
 
 import orjson
@@ -11,8 +13,9 @@ from llmload.report.building import Built
 
 
 def json(built: Built) -> str:
-    """summary.json."""
-    return orjson.dumps(built.summary, option=orjson.OPT_INDENT_2).decode() + "\n"
+    """summary.json. What a terminal would obey is escaped: to a program it is the same text."""
+    text = orjson.dumps(built.summary, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return re.sub(r"[^ -~\n]", lambda sign: sign[0] if sign[0].isprintable() else escape(sign[0])[1:-1], text)
 
 
 FORMATS: dict[str, Callable[[Built], str]] = {

@@ -54,7 +54,7 @@ class Health:
 
 
 def read(folder: Path, offset_s: dict[str, float]) -> Samples:
-    """generator.jsonl of a run folder; a missing file gives no rows."""
+    """generator.jsonl of a run folder; a missing file gives no rows, and neither does a garbled line."""
     at: list[float] = []
     worker: list[str] = []
     cpu: list[float | None] = []
@@ -64,13 +64,15 @@ def read(folder: Path, offset_s: dict[str, float]) -> Samples:
         try:
             row = orjson.loads(line)
             when, name = float(row["at"]), str(row["worker"])
-        except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+            used, memory = (None if row.get(key) is None else float(row[key]) for key in ("cpu", "rss_bytes"))
+            late = np.array(row.get("loop_lag_ms") or [], dtype=np.float64).reshape(-1)
+        except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError):
             continue
         at.append(when - offset_s.get(name, 0.0))
         worker.append(name)
-        cpu.append(row.get("cpu"))
-        rss.append(row.get("rss_bytes"))
-        lags.append(np.array(row.get("loop_lag_ms") or [], dtype=np.float64))
+        cpu.append(used)
+        rss.append(memory)
+        lags.append(late)
     lengths = [len(part) for part in lags[1:]]
     return Samples(
         at=np.array(at, dtype=np.float64),

@@ -4,6 +4,7 @@ import jinja2
 from markupsafe import Markup
 
 from llmload import __version__
+from llmload.plain import one_line
 from llmload.report import columns, failures, formulas, head, lengths, plots, positions
 from llmload.report.building import Built
 from llmload.report.columns import MARKS, Table
@@ -17,6 +18,7 @@ def text(built: Built) -> str:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=lambda value: one_line(value) if type(value) is str else value,  # markup is ours
     )
     environment.filters["marked"] = marked
     labels = {row["step"]: columns.step_label(row) for row in built.summary["rows"]}

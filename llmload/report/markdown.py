@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from llmload.plain import one_line
 from llmload.report import columns, failures, formulas, head, lengths
 from llmload.report.building import Built
 from llmload.report.columns import MARKS, Table
@@ -10,7 +11,7 @@ from llmload.report.lengths import Lengths
 
 def text(built: Built) -> str:
     """The file."""
-    parts = [f"# {built.summary['run']}", ""]
+    parts = [f"# {_plain(str(built.summary['run']))}", ""]
     parts += [_verdict(built), ""]
     parts += _pairs(("", ""), head.what(built.facts))
     if built.warnings:
@@ -30,17 +31,16 @@ def text(built: Built) -> str:
 def _verdict(built: Built) -> str:
     words = [f"Verdict: **{built.verdict.word}**"]
     words += [f"- {_plain(reason)}" for reason in built.verdict.reasons]
-    words += [
-        f"- gate `{judged.gate.text}` {'holds' if judged.holds else '**does not hold**'} ({judged.words})"
-        for judged in built.gates
-    ]
+    for judged in built.gates:
+        held = "holds" if judged.holds else "**does not hold**"
+        words.append(f"- gate `{one_line(judged.gate.text)}` {held} ({_plain(judged.words)})")
     words += [f"- {_plain(failure)}" for failure in built.failures if not failure.startswith("gate ")]
     return "\n".join([words[0], *([""] if len(words) > 1 else []), *words[1:]])
 
 
 def _plain(words: str) -> str:
-    """Text that Markdown takes as it is, on one line and inside a table."""
-    escaped = "".join(f"\\{sign}" if sign in "\\`*_|<>[]#~" else sign for sign in words)
+    """Text that Markdown takes as it is, on one line and inside a table, without control characters."""
+    escaped = "".join(f"\\{sign}" if sign in "\\`*_|<>[]#~" else sign for sign in one_line(words))
     return " ".join(escaped.split())
 
 
@@ -70,7 +70,7 @@ def _lengths(found: Sequence[Lengths]) -> list[str]:
     rows = ["", "## Lengths in tokens", "", _row(headings), _row(["---", "---", *["---:"] * 6, "---"])]
     for item in found:
         for name, spread, source in lengths.rows(item):
-            rows.append(_row([_plain(item.workload), name, *lengths.cells(spread), source]))
+            rows.append(_row([_plain(item.workload), name, *lengths.cells(spread), _plain(source)]))
     return rows
 
 

@@ -6,6 +6,7 @@ own as well.
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from llmload.plain import one_line
 from llmload.report import columns, positions
 from llmload.report.building import Built
 from llmload.report.facts import Floats
@@ -69,7 +71,9 @@ Draw = Callable[[Axes, Built], str | None]
 def draw(built: Built) -> list[Plot]:
     """All pictures for which the run has data."""
     plots = []
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(STYLE), warnings.catch_warnings():
+        # The page's reader has fonts of their own: text stays text in the SVG, whatever signs it has.
+        warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)
         for number, (title, (paint, size)) in enumerate(PLOTS.items()):
             figure = Figure(figsize=size, layout="constrained")
             FigureCanvasSVG(figure)
@@ -83,7 +87,7 @@ def _svg(figure: Figure, prefix: str) -> str:
     """The figure as an <svg> element; ids carry a prefix, so that several can stand in one page."""
     out = io.StringIO()
     figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    svg = out.getvalue()
+    svg = "\n".join(one_line(line) for line in out.getvalue().split("\n"))
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg)

@@ -1,7 +1,7 @@
 """requests.jsonl and spools to one table: a million records in columns, their gaps in one flat array.
 
 Each attempt counts once, by worker and seq, however often a batch was delivered. A last line that was cut, a line
-that is no record: counted, never fatal.
+that is no record, a record with a value of the wrong kind: counted, never fatal.
 """
 
 import gc
@@ -21,36 +21,37 @@ from llmload.exits import Exit, Stop
 from llmload.record import runfolder
 from llmload.record.ledger import Received
 from llmload.record.record import FLAGS, SCHEMA
+from llmload.report.kinds import ALL, FLOATS, INTS, LARGEST, WORDS, Right
 
-FLOATS = (
-    "concurrency", "rate", "scheduled_at", "sent_at", "connect_ms", "headers_ms", "first_event_ms", "ttft_ms",
-    "ttft_content_ms", "last_token_ms", "end_ms", "requested_input_tokens", "input_tokens", "output_tokens",
-    "output_chars", "hidden_tokens", "cached_tokens", "requested_output_tokens", "http_status", "retry_after_s",
-    "stamp_lag_ms",
-)  # fmt: skip
-INTS = ("seq", "step", "events", "coalesced")
-WORDS = (
-    "worker", "phase", "workload", "prompt", "served_model", "input_tokens_source", "output_tokens_source",
-    "finish_reason", "outcome", "error",
-)  # fmt: skip
-NEEDED = ("worker", "seq", "step", "phase", "workload", "outcome")
-
-ALL = (*FLOATS, *INTS, *WORDS, "new_connection", "flags", "gaps_ms")
-_needed = itemgetter(*NEEDED)
+Values = tuple[Any, ...]
+"""A record as its values, in the order of `kinds.ALL`."""
 _all = itemgetter(*ALL)
+_WORKER, _SEQ = ALL.index("worker"), ALL.index("seq")
 
 
-def _members(row: dict[str, Any]) -> tuple[Any, ...]:
-    """The values of ALL; None for what a record does not have."""
+def _values(row: dict[str, Any]) -> Values:
+    """The values of a record; None for what it does not have."""
     try:
-        values: tuple[Any, ...] = _all(row)
+        values: Values = _all(row)
     except KeyError:
         values = tuple(map(row.get, ALL))
     return values
 
 
+START: dict[str, frozenset[type]] = {
+    "start": frozenset({int}),
+    "worker": frozenset({str}),
+    "step": frozenset({int}),
+    "phase": frozenset({str}),
+    "workload": frozenset({str}),
+    "sent_at": frozenset({int, float}),
+}
+"""The line of a spool before a request, and which types its values have."""
+
 CHUNK = 5_000
 """Records turned into columns at a time; as dictionaries they take many times the memory."""
+FLAG_BITS = 63
+"""Different flags that fit into a column; further ones, which no llmload writes, are left out."""
 DIFFERENT_WORDS = 100_000
 """More different texts than this in one column (errors with an id in each, say) are not told apart."""
 
@@ -98,9 +99,9 @@ class _Columns:
     words: dict[str, _Codes] = field(default_factory=lambda: {name: _Codes() for name in WORDS})
     flags: _Codes = field(default_factory=lambda: _Codes(FLAGS))
 
-    def add(self, rows: list[dict[str, Any]]) -> None:
-        """Turn records into columns."""
-        values = dict(zip(ALL, zip(*map(_members, rows), strict=True), strict=True)) if rows else dict.fromkeys(ALL, ())
+    def add(self, rows: list[Values]) -> None:
+        """Turn records into columns; their values are of the right kinds."""
+        values = dict(zip(ALL, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(ALL, ())
         new: dict[str, NDArray[Any]] = {}
         for name in FLOATS:  # numpy makes NaN of None
             new[name] = np.array(values[name], dtype=np.float64)
@@ -111,7 +112,11 @@ class _Columns:
         new["new_connection"] = np.array([bool(value) for value in values["new_connection"]], dtype=bool)
         bits = self.flags.of
         new["flags"] = np.array(
-            [sum(1 << bits(flag) for flag in flags or ()) for flags in values["flags"]], dtype=np.int64
+            [
+                sum({1 << place for flag in flags or () if (place := bits(flag)) < FLAG_BITS})
+                for flags in values["flags"]
+            ],
+            dtype=np.int64,
         )
         lists = [gaps or () for gaps in values["gaps_ms"]]
         new["gaps"] = np.array([len(gaps) for gaps in lists], dtype=np.int64)
@@ -153,8 +158,9 @@ def _read(folder: Path) -> Table:
     seen: dict[str, Received] = {}
     starts: dict[tuple[str, int], dict[str, Any]] = {}
     bad = [0]
-    rows: list[dict[str, Any]] = []
-    for row in chain(_records(folder / runfolder.REQUESTS, seen, bad), _spools(folder, seen, starts)):
+    rows: list[Values] = []
+    right = Right()
+    for row in chain(_records(folder / runfolder.REQUESTS, right, seen, bad), _spools(folder, right, seen, starts)):
         rows.append(row)
         if len(rows) == CHUNK:
             columns.add(rows)
@@ -172,32 +178,41 @@ def _read(folder: Path) -> Table:
     return Table(frame, gaps, offsets, starts, bad[0])
 
 
-def _records(path: Path, seen: dict[str, Received], bad: list[int]) -> Iterator[dict[str, Any]]:
+def _records(path: Path, right: Right, seen: dict[str, Received], bad: list[int]) -> Iterator[Values]:
     """Records of a file, each once."""
     for line in runfolder.lines(path):
         row = _parse(line)
-        if row is None or not _is_record(row, path):
+        values = None if row is None else _record(row, right, path)
+        if values is None:
             bad[0] += 1
-        elif _first(row, seen):
-            yield row
+        elif _first(values, seen):
+            yield values
 
 
 def _spools(
-    folder: Path, seen: dict[str, Received], starts: dict[tuple[str, int], dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
+    folder: Path, right: Right, seen: dict[str, Received], starts: dict[tuple[str, int], dict[str, Any]]
+) -> Iterator[Values]:
     """Records that only a spool holds; what was started and never recorded is left in `starts`."""
     for path in sorted((folder / runfolder.SPOOL).glob("*.jsonl")):
         for line in runfolder.lines(path):
             row = _parse(line)
             if row is None:
                 continue
-            if isinstance(start := row.get("start"), int):
-                worker = row.get("worker") or path.stem
-                if start not in seen.setdefault(worker, Received()):
-                    starts[worker, start] = row
-            elif _is_record(row, path) and _first(row, seen):
-                starts.pop((row["worker"], row["seq"]), None)
-                yield row
+            if "start" in row:
+                _begun(row, path.stem, seen, starts)
+            elif (values := _record(row, right, path)) is not None and _first(values, seen):
+                starts.pop((values[_WORKER], values[_SEQ]), None)
+                yield values
+
+
+def _begun(
+    row: dict[str, Any], stem: str, seen: dict[str, Received], starts: dict[tuple[str, int], dict[str, Any]]
+) -> None:
+    """Keep the start of an attempt of which no record came so far; values of a wrong kind are as if unsaid."""
+    told = {name: value if type(value := row.get(name)) in kinds else None for name, kinds in START.items()}
+    worker, start = told["worker"] or stem, told["start"]
+    if start is not None and 0 <= start < LARGEST and start not in seen.setdefault(worker, Received()):
+        starts[worker, start] = told
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
@@ -208,7 +223,8 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
-def _is_record(row: dict[str, Any], path: Path) -> bool:
+def _record(row: dict[str, Any], right: Right, path: Path) -> Values | None:
+    """The values of a record; None if it is none."""
     schema = row.get("schema", SCHEMA)
     if schema != SCHEMA:
         if isinstance(schema, int) and schema > SCHEMA:
@@ -217,16 +233,14 @@ def _is_record(row: dict[str, Any], path: Path) -> bool:
                 "update llmload",
                 Exit.UNJUDGED,
             )
-        return False
-    try:
-        return None not in _needed(row)
-    except KeyError:
-        return False
+        return None
+    values = _values(row)
+    return values if right(values) else None
 
 
-def _first(row: dict[str, Any], seen: dict[str, Received]) -> bool:
-    have = seen.setdefault(row["worker"], Received())
-    if row["seq"] in have:
+def _first(values: Values, seen: dict[str, Received]) -> bool:
+    have = seen.setdefault(values[_WORKER], Received())
+    if values[_SEQ] in have:
         return False
-    have.add(row["seq"])
+    have.add(values[_SEQ])
     return True

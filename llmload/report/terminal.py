@@ -1,4 +1,7 @@
-"""The report in a terminal: tables with marks and formulas, WARNINGS, verdict. At most 120 columns wide."""
+"""The report in a terminal: tables with marks and formulas, WARNINGS, verdict. At most 120 columns wide.
+
+What others said (a server, a scenario's author) is shown without control characters.
+"""
 
 from collections.abc import Sequence
 
@@ -7,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from llmload.plain import one_line
 from llmload.report import columns, failures, formulas, grid, head
 from llmload.report.building import Built
 from llmload.report.columns import MARKS, Table
@@ -48,8 +52,10 @@ def rendered(built: Built) -> RenderableType:
         ]
     for judged in built.gates:
         word, style = ("holds", "green") if judged.holds else ("does not hold", "bold red")
-        parts.append(Text.assemble(f" gate {judged.gate.text}: ", (word, style), f" ({judged.words})"))
-    parts += [Text(f" {sentence}", style="red") for sentence in built.failures if not sentence.startswith("gate ")]
+        gate, words = one_line(judged.gate.text), one_line(judged.words)
+        parts.append(Text.assemble(f" gate {gate}: ", (word, style), f" ({words})"))
+    missed = [sentence for sentence in built.failures if not sentence.startswith("gate ")]
+    parts += [Text(f" {one_line(sentence)}", style="red") for sentence in missed]
     parts.append(Text.assemble(" verdict: ", (built.verdict.word, STYLES[built.verdict.word])))
     parts += _bullets(built.verdict.reasons, "-")
     if (built.folder / "report.html").exists():
@@ -67,7 +73,7 @@ def _pairs(pairs: Sequence[tuple[str, str]], style: str = "") -> RenderableType:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(style=style, overflow="fold")
     for name, words in pairs:
-        grid.add_row(Text(name), Text(words))
+        grid.add_row(Text(one_line(name)), Text(one_line(words)))
     return Padding(grid, (0, 0, 0, 1))
 
 
@@ -77,7 +83,7 @@ def _bullets(sentences: Sequence[str], sign: str) -> list[RenderableType]:
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for sentence in sentences:
-        grid.add_row(sign, Text(sentence))
+        grid.add_row(sign, Text(one_line(sentence)))
     return [Padding(grid, (0, 0, 0, 2))] if sentences else []
 
 
@@ -86,7 +92,7 @@ def _table(table: Table) -> list[RenderableType]:
     heads = [Head("in", "flight"), *([Head("", "class", left=True)] if table.classes else [])]
     heads += [Head(column.group, column.heading) for column in table.columns]
     cells = [
-        [line.step if line.first else "", *([line.workload] if table.classes else []), *line.cells]
+        [line.step if line.first else "", *([one_line(line.workload)] if table.classes else []), *line.cells]
         for line in table.lines
     ]
     over, headings, rule, *rows = grid.lines(heads, cells, "".join(MARKS))

@@ -2,14 +2,17 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from llmload import report
 from llmload.exits import Exit, Stop
 from llmload.record.record import CUT_BY_DRAIN, CUT_BY_FAULT, CUT_BY_LEAVING, CUT_BY_STEP_END, CUT_BY_USER, OUTCOMES
-from llmload.report import building, failures, files
+from llmload.report import building, failures, files, records
 from tests.report.synthetic import START, lines, record, second, step, write
 from tests.report.worked import built_of, rows_of
 
@@ -86,6 +89,65 @@ def test_a_broken_line_in_the_middle_is_said(tmp_path: Path) -> None:
     assert built.summary["rows"][-1]["ok"] == 2
     assert "requests.jsonl: 3 lines are no records" in built.verdict.reasons
     assert built.verdict.word == "DEGRADED"
+
+
+ODD: dict[str, Any] = {
+    "seq": "x", "ttft_ms": "abc", "flags": 3, "worker": [], "step": 1.5, "workload": None, "outcome": {},
+    "phase": "soon", "gaps_ms": [1.0, "x"], "events": -1, "coalesced": 2**60, "new_connection": "yes",
+    "error": ["a"], "end_ms": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", ODD)
+def test_a_record_with_a_value_of_the_wrong_kind_is_counted(tmp_path: Path, field: str) -> None:
+    """One line that is no record, in the verdict; a good copy of it in the spool counts in its place."""
+    folder = write(tmp_path, [record(0), record(1) | {field: ODD[field]}])
+    built = report.build(folder)
+    assert built.summary["rows"][-1]["ok"] == 1
+    assert "requests.jsonl: 1 lines are no records" in built.verdict.reasons
+    (folder / "spool").mkdir()
+    lines(folder / "spool" / "w1.jsonl", [record(0), record(1) | {field: ODD[field]}, record(1)])
+    assert building.compute(folder).summary["rows"][-1]["ok"] == 2
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    changes=st.lists(st.dictionaries(st.sampled_from(sorted(record(0))), VALUES, max_size=3), min_size=1, max_size=4)
+)
+def test_whatever_a_record_holds_it_is_read_or_counted(tmp_path: Path, changes: list[dict[str, Any]]) -> None:
+    """Any JSON value in any field: each line becomes a row or is counted as none; nothing is fatal."""
+    changes = [change | {"schema": 1, "seq": n if "seq" not in change else "x"} for n, change in enumerate(changes)]
+    write(tmp_path, [record(n) | change for n, change in enumerate(changes)])
+    table = records.read(tmp_path)
+    assert len(table.frame) + table.unreadable == len(changes)
+
+
+def test_flags_that_nobody_knows(tmp_path: Path) -> None:
+    """Named twice they count once, and more different ones than fit into a column do no harm."""
+    rows = [record(0, flags=["no_done", "no_done"]), record(1, flags=[f"new_{n}" for n in range(70)])]
+    flags = built_of(tmp_path, rows).summary["rows"][-1]["flags"]
+    assert (flags["no_done"], flags["new_0"], "no_finish_reason" in flags) == (1, 1, False)
+
+
+def test_garbled_starts_and_samples(tmp_path: Path) -> None:
+    """Lines of a spool and of generator.jsonl with values of the wrong kind say what is left of them, or nothing."""
+    folder = write(tmp_path, [record(0)])
+    (folder / "spool").mkdir()
+    odd = {"start": 1, "worker": [], "step": "x", "phase": 1, "workload": {}, "sent_at": "soon"}
+    lines(folder / "spool" / "w1.jsonl", [odd, {"start": "x"}, {"start": -1}, {"start": None}])
+    lines(folder / "generator.jsonl", [second(0), second(1) | {"cpu": "x"}, second(2) | {"loop_lag_ms": {"a": 1}}])
+    built = report.build(folder)
+    (*_, row) = built.summary["rows"]
+    assert (row["started"], row["lost"], row["ok"]) == (1, 0, 1)
+    assert "worker w1: 1 record missing (seq 1)" in built.verdict.reasons
+    assert len(built.facts.samples.at) == 1
 
 
 def test_a_run_without_a_single_record(tmp_path: Path) -> None:

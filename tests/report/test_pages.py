@@ -196,6 +196,30 @@ def test_words_from_outside_stay_words(tmp_path: Path) -> None:
     assert orjson.loads(files.FORMATS["json"](built))["rows"][0]["workload"] == EVIL
 
 
+STEERING = "短 a\x1b[2Jb\x9b31mc\x07d\r\ne\x7ff\u202eg"
+
+
+def test_no_control_character_reaches_a_terminal(tmp_path: Path) -> None:
+    """Whoever said it, and whichever format is printed: escape sequences, line ends, turned text."""
+    names = {"workload": STEERING, "prompt": STEERING, "served_model": STEERING}
+    rows = [record(0, **names), record(1, served_model="b")]
+    rows += [record(2 + n, outcome=STEERING if n else "http_error", end=9.0, error=STEERING, **names) for n in range(2)]
+    environment = {"server": {"model": STEERING, "server_header": STEERING}, "client": {"host": STEERING}}
+    built = built_of(
+        tmp_path,
+        rows,
+        run={"labels": {STEERING: STEERING}, "environment": environment, "preflight": {"notes": [STEERING]},
+             "reasons": [STEERING], "run": STEERING, "verdict": "DEGRADED", "command": [STEERING]},
+        name=STEERING,
+        classes=[{"name": STEERING}, {"name": "short"}],
+    )  # fmt: skip
+    for kind, render in files.FORMATS.items():
+        text = render(built)
+        assert not {sign for sign in text if not sign.isprintable()} - {"\n"}, kind
+        assert {"json": "a\\u001b[2Jb", "markdown": "a \\[2Jb"}.get(kind, "a [2Jb") in text, kind
+    assert orjson.loads(files.FORMATS["json"](built))["rows"][0]["workload"] == STEERING
+
+
 def test_never_nan(tmp_path: Path) -> None:
     """Blank is blank in every format, also where nothing was measured."""
     rows = [record(n, ttft=None, gaps=[], end=None, input_tokens=None, stamp_lag_ms=None) for n in range(3)]
