@@ -126,17 +126,27 @@ def _percentiles(key: str, unit: str, scale: float) -> Draw:
     def paint(axes: Axes, built: Built) -> str | None:
         rows = _all(built)
         drawn = differ = beyond = False
+        at_top = axes.get_xaxis_transform()  # x as the data's, y as a share of the height
         for place, percent in enumerate(("p50", "p95", "p99")):
             for kind, line in (("ok", "-"), ("all", "--")):
-                points = [(_load(row) or 0, look_up(row, [key, kind, percent])) for row in rows]
-                known = [(load, value * scale) for load, value in points if isinstance(value, int | float)]
-                beyond |= kind == "all" and any(value == "inf" for _, value in points)
-                ok = [(_load(row) or 0, look_up(row, [key, "ok", percent])) for row in rows]
-                if not known or (kind == "all" and points == ok):
+                values = [look_up(row, [key, kind, percent]) for row in rows]
+                known = [value * scale if isinstance(value, int | float) else np.nan for value in values]
+                if kind == "all":
+                    infinite = {_load(row) or 0 for row, value in zip(rows, values, strict=True) if value == "inf"}
+                    for load in infinite:  # above the frame's top edge: no value is high enough
+                        axes.plot(
+                            [load], [0.985 - 0.045 * place], "^", color=COLOURS[place], transform=at_top,
+                            markerfacecolor="white", clip_on=False,
+                        )  # fmt: skip
+                    beyond |= bool(infinite)
+                    if values == [look_up(row, [key, "ok", percent]) for row in rows]:
+                        continue
+                if all(np.isnan(known)):
                     continue
                 drawn, differ = True, differ or kind == "all"
                 axes.plot(
-                    *zip(*known, strict=True),
+                    [_load(row) or 0 for row in rows],
+                    known,  # a step without the figure breaks the line: nothing is known between its neighbours
                     line,
                     color=COLOURS[place],
                     marker=MARKERS[place],
@@ -151,7 +161,7 @@ def _percentiles(key: str, unit: str, scale: float) -> Draw:
         axes.legend()
         words = ["Lines: successes"]
         words += ["dashed: all attempts"] if differ else []
-        words += ["a dashed line that stops goes to infinity (failures)"] if beyond else []
+        words += ["triangles at the top: infinite over all attempts (failures)"] if beyond else []
         return "; ".join(words) + ". A p99 needs 100 requests."
 
     return paint
@@ -253,6 +263,7 @@ def _gaps(axes: Axes, built: Built) -> str | None:
     filled = np.flatnonzero(used) if used.any() else np.arange(len(used))
     axes.set_xlim(float(edges[max(int(filled[0]) - 3, 0)]), float(edges[min(int(filled[-1]) + 4, len(edges) - 1)]))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.xaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
     axes.set_xlabel("gap, ms (logarithmic)")
     axes.set_ylabel("% of the gaps")
     _from_zero(axes)
@@ -307,13 +318,14 @@ def _positions(axes: Axes, built: Built) -> str | None:
     found = {step: speeds for step, speeds in built.speeds.items() if any(speeds)}
     if not found:
         return None
-    ranges = [positions.label(*bounds) for bounds in positions.RANGES]
+    there = [place for place in range(len(positions.RANGES)) if any(speeds[place] for speeds in found.values())]
+    ranges = [positions.label(*positions.RANGES[place]) for place in there]
     labels = {step.index: step.words for step in built.facts.steps}
     width = 0.8 / len(ranges)
     for place, name in enumerate(ranges):
         axes.bar(
             [x + (place - (len(ranges) - 1) / 2) * width for x in range(len(found))],
-            [speeds[place] or 0 for speeds in found.values()],
+            [speeds[there[place]] or 0 for speeds in found.values()],
             width * 0.94,
             color=COLOURS[place],
             label=f"tokens {name}",
@@ -355,7 +367,7 @@ def _timeline(axes: Axes, built: Built) -> str | None:
     axes.set_yticks([])
     axes.set_xlabel("seconds since the first request")
     axes.grid(visible=False)
-    axes.legend(loc="upper left", ncols=6)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1.04), ncols=6, frameon=False)
     every = f" Every {len(good) // len(shown)}th success of {len(good):,} is drawn." if len(shown) < len(good) else ""
     return f"One stroke for each request, from sent to end; grey: windows, numbers over them: in flight.{every}"
 
