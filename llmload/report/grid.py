@@ -1,6 +1,6 @@
 """A table as lines of text: headings of groups over headings of columns, numbers under one another, marks beside.
 
-Pure: knows strings only. Wide tables are not folded; what does not fit is the caller's business.
+Pure: knows strings only. `lines` does not fold; `parts` says how a table that is too wide is cut into several.
 """
 
 from collections.abc import Sequence
@@ -39,6 +39,26 @@ def lines(heads: Sequence[Head], cells: Sequence[Sequence[str]], marks: str = ""
     ]
     text = [_join(spans, row) for row in [headings, *rows]]
     return [BETWEEN_GROUPS.join(over).rstrip(), text[0], "─" * len(text[0]), *(row.rstrip() for row in text[1:])]
+
+
+def parts(
+    heads: Sequence[Head], cells: Sequence[Sequence[str]], keep: int, width: int, marks: str = ""
+) -> list[list[int]]:
+    """The columns of each table that a wide one is cut into, so that none has lines of over `width` characters.
+
+    The first `keep` columns stand in each; groups stay whole, and one that is too wide by itself stands alone.
+    """
+    first = list(range(keep))
+    found = [first]
+    for begin, end in _spans(heads[keep:]):
+        group = list(range(keep + begin, keep + end + 1))
+        places = [*found[-1], *group]
+        wide = len(lines([heads[at] for at in places], [[row[at] for at in places] for row in cells], marks)[2]) > width
+        if wide and len(found[-1]) > keep:
+            found.append([*first, *group])
+        else:
+            found[-1] = places
+    return found
 
 
 def _column(cells: list[str], marks: str) -> list[str]:

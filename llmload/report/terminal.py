@@ -1,6 +1,7 @@
-"""The report in a terminal: tables with marks and formulas, WARNINGS, verdict. At most 120 columns wide.
+"""The report in a terminal: tables with marks and formulas, WARNINGS, verdict.
 
-What others said (a server, a scenario's author) is shown without control characters.
+At most 120 columns wide; where the terminal has fewer, tables are cut between groups of columns. What others said (a
+server, a scenario's author) is shown without control characters.
 """
 
 from collections.abc import Sequence
@@ -21,8 +22,8 @@ WIDTH = 120
 
 
 def show(built: Built, console: Console) -> None:
-    """Print a report."""
-    console.print(rendered(built), highlight=False, crop=False)
+    """Print a report; tables that are wider than the console are cut into several, so that no line wraps."""
+    console.print(rendered(built, console.width), highlight=False, crop=False)
 
 
 def text(built: Built, width: int = WIDTH) -> str:
@@ -33,15 +34,15 @@ def text(built: Built, width: int = WIDTH) -> str:
     return capture.get()
 
 
-def rendered(built: Built) -> RenderableType:
-    """A report for rich."""
+def rendered(built: Built, width: int = WIDTH) -> RenderableType:
+    """A report for rich, in so many columns."""
     rows = built.summary["rows"]
     parts: list[RenderableType] = [Text(), _pairs(head.what(built.facts)), Text()]
     if not rows:
         parts.append(Text("  the run has no step: nothing was measured", style="bold red"))
     for table in columns.tables(rows):
         if table.lines:
-            parts += [_title(table.title), *_table(table), *_marks(table)]
+            parts += [_title(table.title), *_table(table, width), *_marks(table)]
             parts += [_pairs(formulas.under(table.name, built.facts), "dim"), Text()]
     parts += _failures(built)
     if built.warnings:
@@ -87,17 +88,25 @@ def _bullets(sentences: Sequence[str], sign: str) -> list[RenderableType]:
     return [Padding(grid, (0, 0, 0, 2))] if sentences else []
 
 
-def _table(table: Table) -> list[RenderableType]:
-    """One table; rows of all classes are bold, those of a step in which the generator was the limit yellow."""
+def _table(table: Table, width: int) -> list[RenderableType]:
+    """One table, or the several that it is cut into, below one another.
+
+    Rows of all classes are bold, those of a step in which the generator was the limit yellow.
+    """
     heads = [Head("in", "flight"), *([Head("", "class", left=True)] if table.classes else [])]
     heads += [Head(column.group, column.heading) for column in table.columns]
     cells = [
         [line.step if line.first else "", *([one_line(line.workload)] if table.classes else []), *line.cells]
         for line in table.lines
     ]
-    over, headings, rule, *rows = grid.lines(heads, cells, "".join(MARKS))
     styles = ["yellow" if line.bound else "bold" if line.whole and table.classes else "" for line in table.lines]
-    shown = [(over, "dim"), (headings, "bold"), (rule, "dim"), *zip(rows, styles, strict=True)]
+    marks = "".join(MARKS)
+    shown: list[tuple[str, str]] = []
+    for places in grid.parts(heads, cells, 1 + table.classes, width - 1, marks):
+        some = [[row[place] for place in places] for row in cells]
+        over, headings, rule, *rows = grid.lines([heads[place] for place in places], some, marks)
+        shown += [("", "")] if shown else []
+        shown += [(over, "dim"), (headings, "bold"), (rule, "dim"), *zip(rows, styles, strict=True)]
     return [Text(f" {words}", style=style, no_wrap=True, overflow="ignore") for words, style in shown]
 
 

@@ -7,6 +7,7 @@ import csv
 import io
 import os
 import re
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ import pytest
 
 from llmload import report
 from llmload.exits import Stop
-from llmload.report import building, columns, files, plots
+from llmload.report import building, columns, files, plots, terminal
 from llmload.report.building import Built
-from llmload.report.grid import Head
+from llmload.report.grid import Head, parts
 from llmload.report.grid import lines as grid_lines
 from tests.report.synthetic import believable, record, scenario, second, step, write
 from tests.report.worked import built_of
@@ -231,9 +232,17 @@ def test_never_nan(tmp_path: Path) -> None:
         assert "Infinity" not in text
 
 
-def test_a_table_fits_into_120_columns(built: Built) -> None:
-    """Without folding."""
-    assert max(map(len, files.FORMATS["table"](built).splitlines())) <= 120
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_a_table_fits_into_a_terminal(built: Built, width: int) -> None:
+    """No line is wider; what does not fit stands in a table below, with every cell and the steps named again."""
+    text = terminal.text(built, width).splitlines()
+    assert max(map(len, text)) <= width
+    rules = [line for line in text if set(line.strip()) == {"─"}]
+    assert len(rules) == {80: 5, 100: 5, 120: 3}[width]
+    for table in columns.tables(built.summary["rows"]):
+        cells = Counter(cell for line in table.lines for cell in line.cells)
+        shown = Counter(word for line in text for word in line.split())
+        assert all(shown[cell] >= n for cell, n in cells.items() if cell)
 
 
 def test_generator_bound_and_estimates_are_marked(tmp_path: Path) -> None:
@@ -281,6 +290,15 @@ def test_grid() -> None:
         "     1  short    9.5 12*",
         "        all    10.25  7",
     ]
+
+
+def test_a_grid_that_is_too_wide_is_cut_between_groups() -> None:
+    """The first column stands in each part; a group that is too wide alone is not cut."""
+    heads = [Head("in", "flight"), Head("A", "one"), Head("A", "two"), Head("B", "three"), Head("C", "four")]
+    cells = [["1", "2", "3", "4", "5"]]
+    assert parts(heads, cells, 1, 100) == [[0, 1, 2, 3, 4]]
+    assert parts(heads, cells, 1, 20) == [[0, 1, 2], [0, 3, 4]]
+    assert parts(heads, cells, 1, 5) == [[0, 1, 2], [0, 3], [0, 4]]
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
