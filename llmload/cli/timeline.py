@@ -6,6 +6,7 @@ from statistics import median
 from rich.console import Console
 from rich.text import Text
 
+from llmload.plain import one_line
 from llmload.record.record import RequestRecord
 
 STALL_MS = 200.0
@@ -52,7 +53,7 @@ def ms(value: float | None) -> str:
 def line(console: Console, at_ms: float | None, what: str, rest: str = "", style: str = "") -> None:
     """One moment of the timeline."""
     when = f"{at_ms:>11,.1f}" if at_ms is not None else f"{'':>11}"
-    console.print(Text.assemble((when, "dim"), "  ", (f"{what:<18}", style), rest), soft_wrap=True)
+    console.print(Text.assemble((when, "dim"), "  ", (f"{what:<18}", style), one_line(rest)), soft_wrap=True)
 
 
 def show(record: RequestRecord, console: Console | None = None) -> None:
@@ -99,7 +100,7 @@ def show_verdict(console: Console, record: RequestRecord) -> None:
     good = record.outcome == "ok"
     console.print(Text.assemble("outcome   ", (record.outcome, "bold green" if good else "bold red")), soft_wrap=True)
     if record.error:
-        console.print(Text(f"error     {record.error}"), soft_wrap=True)
+        console.print(Text(f"error     {one_line(record.error)}"), soft_wrap=True)
     if record.retry_after_s is not None:
         console.print(f"wait      the server asks to wait {record.retry_after_s:g} s")
     gaps = record.gaps_ms
@@ -110,7 +111,7 @@ def show_verdict(console: Console, record: RequestRecord) -> None:
             parts.append(f"longest gap {ms(max(gaps))}")
         parts.append(f"last token {ms(record.last_token_ms)}")
         console.print(Text("times     " + ", ".join(parts)), soft_wrap=True)
-    console.print(Text(f"tokens    {tokens_of(record)}"), soft_wrap=True)
+    console.print(Text(f"tokens    {one_line(tokens_of(record))}"), soft_wrap=True)
     if record.flags:
         console.print(Text.assemble("flags     ", (", ".join(record.flags), "yellow")), soft_wrap=True)
     if record.stamp_lag_ms is None and record.headers_ms is not None:

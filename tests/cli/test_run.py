@@ -20,6 +20,7 @@ import pytest
 import trustme
 
 from llmload import ports
+from llmload.cli import run
 from llmload.engines.start import Engine, serving
 from tests.cli.commands import QUICK, Ended, check_code, end, llmload, quick, records, run_json, runs, start, until
 from tests.send import endpoint
@@ -84,15 +85,29 @@ def test_wrong_usage_is_one_sentence_and_code_2(case: str, tmp_path: Path) -> No
 
 
 def test_no_endpoint_is_told_and_the_environment_stands_in(tmp_path: Path) -> None:
-    """Without --host and LLMLOAD_HOST it stops; --dry-run plans and sends nothing."""
+    """Without --host and LLMLOAD_HOST it stops; --dry-run plans and sends nothing, and needs no endpoint for it."""
     quick(tmp_path)
     found = llmload("run", "quick.toml", cwd=tmp_path)
     assert found.code == 2
     assert "--host URL, or set LLMLOAD_HOST" in found.err
-    found = llmload("run", "quick.toml", "--dry-run", cwd=tmp_path, LLMLOAD_HOST="127.0.0.1:9")
-    assert found.code == 0, found.all
-    assert "in flight" in found.out or "requests" in found.out
-    assert not runs(tmp_path)
+    for host in ({}, {"LLMLOAD_HOST": "127.0.0.1:9"}):
+        found = llmload("run", "quick.toml", "--dry-run", "--duration", "1h30m", cwd=tmp_path, **host)
+        assert found.code == 0, found.all
+        assert "A window lasts 1 h 30 min" in found.out
+        assert max(map(len, found.out.splitlines())) <= 120
+        assert not runs(tmp_path)
+    found = llmload("run", "quick.toml", "--dry-run", "--host", "ftp://x", cwd=tmp_path)
+    assert found.code == 2, found.all
+
+
+def test_the_words_of_a_log_come_without_control_characters(tmp_path: Path) -> None:
+    """What a server said may stand in Locust's log, and that is shown when Locust ends by itself."""
+    log = tmp_path / "locust.log"
+    log.write_text("llmload: old\nllmload: the server says: a\x1b[2Jb\rc\nand more\x9b31m\n")
+    assert run.stopped(log) == "the server says: a [2Jb c\nand more 31m"
+    assert run.died(log, -9).splitlines()[-2:] == ["  llmload: the server says: a [2Jb c", "  and more 31m"]
+    log.write_text("")
+    assert run.died(log, 3).splitlines()[-1] == "  (nothing)"
 
 
 def test_a_scenario_that_is_not_there(tmp_path: Path) -> None:
