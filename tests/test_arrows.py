@@ -27,10 +27,37 @@ PURE = [
     "load/mix.py",
     "load/plan.py",
     "load/prompts.py",
+    "exits.py",
+    "handover.py",
+    "load/head.py",
+    "load/options.py",
+    "load/override.py",
     "load/scenario.py",
+    "load/spans.py",
+    "load/values.py",
+    "plain.py",
     "record/record.py",
     "report/balance.py",
+    "report/columns.py",
+    "report/doubts",
+    "report/failures.py",
+    "report/figures.py",
+    "report/formulas.py",
+    "report/gates.py",
+    "report/grid.py",
+    "report/inflight.py",
+    "report/kinds.py",
+    "report/late.py",
+    "report/lengths.py",
+    "report/lost.py",
+    "report/measures.py",
+    "report/overlap.py",
     "report/percentiles.py",
+    "report/positions.py",
+    "report/rows.py",
+    "report/steps.py",
+    "report/throughput.py",
+    "report/verdict.py",
     "send/target.py",
     "send/findings.py",
     "simulate/answers.py",
@@ -45,6 +72,7 @@ PURE = [
     "simulate/timing.py",
     "simulate/tokens.py",
     "simulate/wire.py",
+    "watch/show.py",
 ]
 
 ORDER = {
@@ -54,9 +82,15 @@ ORDER = {
     "send": {"stream", "record", "load"},
     "drive": {"send", "stream", "record", "load"},
     "report": {"record", "load"},
+    "watch": {"record", "load"},
     "simulate": set(),
+    "engines": set(),
+    "cli": {"engines", "load", "record", "report", "send", "simulate", "stream", "watch"},
 }
-"""Which parts of llmload each part may import, besides itself and `exits`."""
+"""Which parts of llmload each part may import, besides itself and what stands above all of them."""
+
+ABOVE = {"__version__", "exits", "handover", "plain", "ports"}
+"""Files of the package itself: one idea each, and they import nothing of llmload."""
 
 
 def sources(place: str) -> list[Path]:
@@ -87,10 +121,20 @@ def test_pure_parts_import_no_io(place: str) -> None:
 @pytest.mark.parametrize("part", ORDER)
 def test_parts_import_only_what_lies_before_them(part: str) -> None:
     """Data flows one way, so imports do."""
-    allowed = ORDER[part] | {part, "exits", "__version__"}
+    allowed = ORDER[part] | {part} | ABOVE
     for path in sources(part):
         used = {name.split(".")[1] for name in imports(path) if name.startswith("llmload.")}
         assert used <= allowed, path
+
+
+def test_every_part_has_its_place() -> None:
+    """A new folder or file of the package is put into the order, or it is nobody's."""
+    parts = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert parts == set(ORDER)
+    files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
+    assert files == ABOVE - {"__version__"}
+    for name in files:
+        assert not {name for name in imports(PACKAGE / f"{name}.py") if name.startswith("llmload")}
 
 
 def test_locust_is_imported_by_its_edge_alone() -> None:
