@@ -6,7 +6,6 @@ a last line that was cut by a kill is ignored by the reader. Nothing here comput
 
 import os
 import re
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -87,8 +86,3 @@ def lines(path: Path) -> Iterator[bytes]:
         for line in file:
             if line.endswith(b"\n") and len(line) > 1:
                 yield line[:-1]
-
-
-def free_bytes(folder: Path) -> int:
-    """Bytes free on the file system of a folder."""
-    return shutil.disk_usage(folder).free
