@@ -200,7 +200,7 @@ def died(log: Path, code: int) -> str:
 
 def logged(log: Path) -> list[str]:
     """The lines of a log, without control characters: it may hold a server's words, and goes to the terminal."""
-    text = log.read_text(errors="replace").strip()
+    text = log.read_bytes().decode(errors="replace").strip()  # a lone carriage return ends no line
     return [plain.one_line(line) for line in text.split("\n")] if text else []
 
 
