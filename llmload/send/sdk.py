@@ -48,12 +48,6 @@ def without(names: tuple[str, ...]) -> Iterator[None]:
         os.environ.update(kept)
 
 
-def merged(all_of_them: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Headers of all requests and of one; its own win, in whatever letters their names are."""
-    names = {name.lower() for name in own}
-    return {name: value for name, value in all_of_them.items() if name.lower() not in names} | dict(own)
-
-
 class Builder:
     """Turns calls into the bytes of HTTP requests. Building one costs about 0.4 ms of CPU and never waits."""
 
@@ -111,7 +105,7 @@ class Builder:
         return self._caught("GET" if body is None else "POST", place, body, {})
 
     def _caught(self, method: str, place: str, body: dict[str, Any] | None, headers: Mapping[str, str]) -> bytes:
-        options: Any = {"headers": {"Accept-Encoding": "identity", **merged(self.sending.headers, headers)}}
+        options: Any = {"headers": {"Accept-Encoding": "identity", **self.sending.headers, **headers}}
         box: list[httpx2.Request] = []
         BOX.set(box)
         try:
