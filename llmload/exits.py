@@ -26,6 +26,10 @@ class Exit(IntEnum):
     """Stopped before its end."""
 
 
+VERDICTS = {"OK": Exit.OK, "DEGRADED": Exit.DEGRADED, "INCOMPLETE": Exit.INCOMPLETE}
+"""The words of a run's verdict, from good to bad, with their codes."""
+
+
 class Stop(Exception):
     """Ends a command: `message` is one clear sentence (what, where, got, expected, what to do)."""
 

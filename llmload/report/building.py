@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from llmload.exits import Exit
+from llmload.exits import VERDICTS, Exit
 from llmload.report import doubts, facts, gates, positions, rows, verdict
 from llmload.report.doubts.case import Case
 from llmload.report.facts import Facts
@@ -32,7 +32,7 @@ class Built:
     @property
     def exit_code(self) -> Exit:
         """The exit code of design.md: the higher of several wins."""
-        return max(verdict.CODES[self.verdict.word], Exit.FAILED if self.failures else Exit.OK)
+        return max(VERDICTS[self.verdict.word], Exit.FAILED if self.failures else Exit.OK)
 
 
 def compute(folder: Path, conditions: Sequence[str] = (), max_fail_ratio: float | None = None) -> Built:

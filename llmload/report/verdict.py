@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llmload.exits import Exit
+from llmload.exits import VERDICTS
 from llmload.report import balance, failures, late, lost
 from llmload.report.facts import Facts
 from llmload.report.rows import StepRows
 
-CODES = {"OK": Exit.OK, "DEGRADED": Exit.DEGRADED, "INCOMPLETE": Exit.INCOMPLETE}
 CUT_SHORT = {
     "stopped": "was stopped before its end",
     "fault": "ended before its end, because the run could not go on",
@@ -29,7 +28,7 @@ def of_run(facts: Facts, steps: Sequence[StepRows]) -> Verdict:
     """Judge a run."""
     said = facts.run.get("verdict")
     reasons = list(facts.run.get("reasons") or ())
-    words = [said if said in CODES else "INCOMPLETE"]
+    words = [said if said in VERDICTS else "INCOMPLETE"]
     if said is None:
         reasons.append("the run has no end: it was killed, or is still going on")
     for item in steps:
@@ -45,7 +44,7 @@ def of_run(facts: Facts, steps: Sequence[StepRows]) -> Verdict:
     ]
     if worse:
         words.append("DEGRADED")
-    return Verdict(max(words, key=lambda word: CODES[word]), tuple(dict.fromkeys(reasons + worse)))
+    return Verdict(max(words, key=lambda word: VERDICTS[word]), tuple(dict.fromkeys(reasons + worse)))
 
 
 def without_success(facts: Facts, steps: Sequence[StepRows]) -> list[str]:
