@@ -86,7 +86,7 @@ def line(view: View, scenario: Scenario) -> str:
 
 def picture(view: View, scenario: Scenario) -> RenderableType:
     """The run as a table, one row for each step; above it how far it has come, below it what failed."""
-    table = Table(box=None, padding=(0, 2), header_style="dim", pad_edge=False)
+    table = Table(box=None, padding=(0, 1), header_style="dim", pad_edge=False)
     table.add_column("")
     for name in ("in flight", "ok", "failed", "TTFT p50", "tokens/s"):
         table.add_column(name, justify="right", no_wrap=True)
