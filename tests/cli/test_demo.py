@@ -1,12 +1,13 @@
 """`llmload demo`: an endpoint of its own, a run, a report, and nothing left behind."""
 
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.cli.commands import check_code, end, llmload, records, run_json, runs, start, until
+from tests.cli.commands import Ended, check_code, end, records, run_json, runs, start, until
 
 SHORT = ("--steps", "1,2", "--duration", "1s", "--set", "load.warmup_s=0")
 BRIEF = tuple(f"--set=class.{name}.max_tokens=5" for name in ("short", "medium", "long"))
@@ -21,32 +22,48 @@ def engines() -> list[psutil.Process]:
     ]
 
 
-def test_a_demo_runs_and_reports(tmp_path: Path) -> None:
-    """Code 0, the table, all files; the engine is gone."""
+@dataclass
+class Demos:
+    """Demos that were started together: `whole` runs to its end, the others are ended by a signal in mid-run."""
+
+    before: set[int]
+    """Engines that were there already."""
+    whole: Ended
+    folder: Path
+    ended: dict[int, Ended]
+
+
+@pytest.fixture(scope="module")
+def demos(tmp_path_factory: pytest.TempPathFactory) -> Demos:
+    """All of them; most of each is Locust's start."""
     before = {process.pid for process in engines()}
-    found = llmload("demo", *SHORT, *BRIEF, cwd=tmp_path)
-    folder = runs(tmp_path)[0]
+    folder = tmp_path_factory.mktemp("whole")
+    whole = start("demo", *SHORT, *BRIEF, cwd=folder)
+    cut = {}
+    for number in (signal.SIGINT, signal.SIGKILL):
+        where = tmp_path_factory.mktemp("cut")
+        cut[number] = (start("demo", "--steps", "1,2", cwd=where), where)
+    ended: dict[int, Ended] = {}
+    for number, (child, where) in cut.items():
+        until(lambda child=child, at=where: child.poll() is not None or (runs(at) and records(runs(at)[0])), 60)
+        child.send_signal(number)
+        ended[number] = end(child)
+    return Demos(before, end(whole), runs(folder)[0], ended)
+
+
+def test_a_demo_runs_and_reports(demos: Demos) -> None:
+    """Code 0, the table, all files."""
+    found, folder = demos.whole, demos.folder
     check_code(found, folder, 0)
     for words in ("starting an endpoint with known timing", "simulated", "verdict: ", f"{folder.name}/report.html"):
         assert words in found.out
     assert (folder / "report.html").exists()
     assert run_json(folder)["command"][:2] == ["llmload", "demo"]
-    assert {process.pid for process in engines()} <= before
 
 
-def test_the_engine_ends_with_the_demo(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Interrupted or killed, no engine is left; interrupted, what was recorded is reported."""
-    before = {process.pid for process in engines()}
-    started = []
-    for number in (signal.SIGINT, signal.SIGKILL):
-        folder = tmp_path_factory.mktemp("demo")
-        started.append((number, start("demo", "--steps", "1,2", cwd=folder), folder))
-    found = {}
-    for number, child, folder in started:
-        until(lambda child=child, at=folder: child.poll() is not None or (runs(at) and records(runs(at)[0])), 60)
-        child.send_signal(number)
-        found[number] = end(child)
-    until(lambda: {process.pid for process in engines()} <= before, 10)
-    assert found[signal.SIGINT].code == 6, found[signal.SIGINT].all
-    assert "verdict: INCOMPLETE" in found[signal.SIGINT].out
-    assert found[signal.SIGKILL].code == -signal.SIGKILL
+def test_the_engine_ends_with_the_demo(demos: Demos) -> None:
+    """At its end, interrupted or killed, no engine is left; interrupted, what was recorded is reported."""
+    until(lambda: {process.pid for process in engines()} <= demos.before, 10)
+    assert demos.ended[signal.SIGINT].code == 6, demos.ended[signal.SIGINT].all
+    assert "verdict: INCOMPLETE" in demos.ended[signal.SIGINT].out
+    assert demos.ended[signal.SIGKILL].code == -signal.SIGKILL

@@ -22,7 +22,7 @@ warmup_requests = 1
 warmup_s = 0
 window_s = 2
 window_requests = 3
-window_cap_s = 20
+window_cap_s = 60
 drain_limit_s = 20
 
 [[class]]

@@ -295,20 +295,28 @@ def test_a_gate_or_too_many_failures_is_code_1(failing: tuple[Any, Path]) -> Non
 
 # Ends that nobody planned
 
+
 LONG = QUICK.replace("[1, 2]", str([1, 2] * 15))
 """Thirty steps of some two seconds: there is always one that goes on."""
 
 
 @pytest.fixture(scope="module")
 def going(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Any, Path]]]:
-    """Runs that go on, one for each test that ends one in its way; started together to save time."""
-    with serving(Engine("simulator", SLOW, "demo")) as url:
+    """Runs that go on, one for each test that ends one in its way; started together to save time.
+
+    Of `loading` the server still loads, so that its load does not begin.
+    """
+    script = Script(loading_s=600, loading_models=True)
+    with serving(Engine("simulator", SLOW, "demo")) as url, endpoint.serving(script) as loading:
         started = {}
         for name in ("once", "twice", "kill", "death", "full"):
             folder = tmp_path_factory.mktemp(name)
             full = "ulimit -f 32" if name == "full" else ""  # no file over 32 blocks of 512 or 1,024 bytes
             started[name] = (start("run", str(quick(folder, LONG)), "--host", url, cwd=folder, before=full), folder)
+        folder = tmp_path_factory.mktemp("loading")
+        started["loading"] = (start("run", str(quick(folder)), "--host", loading, cwd=folder), folder)
         try:
+            until(lambda: script.began is not None)
             yield started
         finally:
             for child, folder in started.values():
@@ -341,7 +349,7 @@ def processes(folder: Path) -> list[psutil.Process]:
 
 
 def test_ctrl_c_once_keeps_everything(going: dict[str, tuple[Any, Path]]) -> None:
-    """I08: in the third step: two whole steps are in the report, what was in flight is cancelled, code 6."""
+    """I08: behind two whole steps: they are in the report, what was in flight is cancelled, code 6."""
     child, where = going["once"]
     folder = begun(child, where, 3)
     child.send_signal(signal.SIGINT)
@@ -351,11 +359,13 @@ def test_ctrl_c_once_keeps_everything(going: dict[str, tuple[Any, Path]]) -> Non
     assert "verdict: INCOMPLETE" in found.out
     assert "Traceback" not in found.all
     run = run_json(folder)
-    assert [step["ended_by"] for step in run["steps"]] == ["window", "window", "stopped"]
+    *whole, last = run["steps"]
+    assert len(whole) >= 2  # more, if this machine is busy with something else
+    assert [step["ended_by"] for step in run["steps"]] == [*["window"] * len(whole), "stopped"]
     assert run["verdict"] == "INCOMPLETE"
-    assert "cancelled" in {record["outcome"] for record in records(folder) if record["step"] == 2}
+    assert "cancelled" in {record["outcome"] for record in records(folder) if record["step"] == last["step"]}
     rows = json.loads((folder / "summary.json").read_text())["rows"]
-    assert [row["ok"] > 0 for row in rows if row["workload"] == "all"][:2] == [True, True]
+    assert all(row["ok"] > 0 for row in rows if row["workload"] == "all" and row["step"] < last["step"])
     assert not processes(folder)
 
 
@@ -410,15 +420,12 @@ def test_a_disk_that_takes_no_more_ends_the_run(going: dict[str, tuple[Any, Path
     assert records(runs(where)[0])
 
 
-def test_ctrl_c_before_the_load(tmp_path: Path) -> None:
+def test_ctrl_c_before_the_load(going: dict[str, tuple[Any, Path]]) -> None:
     """While the server loads there is nothing to keep: a sentence, code 6 and no folder."""
-    quick(tmp_path)
-    script = Script(loading_s=60, loading_models=True)
-    with endpoint.serving(script) as url:
-        child = start("run", "quick.toml", "--host", url, cwd=tmp_path)
-        until(lambda: script.began is not None)
-        child.send_signal(signal.SIGINT)
-        found = end(child)
+    child, where = going["loading"]
+    assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    found = end(child)
     assert found.code == 6, found.all
     assert "stopped before the load began" in found.err
-    assert not runs(tmp_path)
+    assert not runs(where)
