@@ -17,9 +17,8 @@ from typing import Any
 import orjson
 import psutil
 
-from llmload import __version__
+from llmload import __version__, handover
 from llmload.exits import Exit, Stop
-from llmload.load import options
 from llmload.record import runfolder
 
 SCHEMA = 1
@@ -36,6 +35,7 @@ class Book:
     workers: dict[str, dict[str, Any]] = field(default_factory=dict)
     accounting: dict[str, dict[str, int]] = field(default_factory=dict)
     ended_at: float | None = None
+    clock_drift_s: float | None = None
     verdict: str | None = None
     reasons: list[str] = field(default_factory=list)
 
@@ -64,6 +64,7 @@ class Book:
                     "schema": SCHEMA,
                     **self.facts,
                     "ended_at": self.ended_at,
+                    "clock_drift_s": self.clock_drift_s,
                     "steps": self.steps,
                     "workers": self.workers,
                     "accounting": self.accounting,
@@ -125,5 +126,5 @@ def value_of(name: str, lines: Iterable[str], sign: str) -> str | None:
 def command() -> list[str]:
     """The command as the user typed it: `llmload run …` if that started this process, else this process's own."""
     with contextlib.suppress(orjson.JSONDecodeError, TypeError):
-        return [str(word) for word in orjson.loads(os.environ.get(options.COMMAND, ""))]
+        return [str(word) for word in orjson.loads(os.environ.get(handover.COMMAND, ""))]
     return [Path(sys.argv[0]).name, *sys.argv[1:]]

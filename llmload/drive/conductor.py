@@ -9,40 +9,34 @@ import contextlib
 import logging
 import subprocess
 import sys
-import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gevent
 from gevent.event import Event
 
 from llmload.drive import book, prepare, words
-from llmload.drive.desk import Desk
+from llmload.drive.desk import FLUSH_S, Desk, Halt
 from llmload.drive.members import together
 from llmload.drive.order import Order
 from llmload.drive.prepare import Prepared
-from llmload.drive.run import Run
+from llmload.drive.run import ALL_LOST, Run
 from llmload.drive.stepping import CUT_S, Stepping
 from llmload.drive.voice import Voice
-from llmload.exits import Exit, Stop
+from llmload.exits import VERDICTS, Exit, Stop
 from llmload.load import reading
 from llmload.load.scenario import Scenario
+from llmload.record import clock
 
 log = logging.getLogger(__name__)
 
-FLUSH_S = 60.0
-"""How long a worker may wait for the master to write its last records."""
 DRAIN_S = 90.0
 """How long workers may take to hand over what is left at the end."""
 
-VERDICTS = {"OK": Exit.OK, "DEGRADED": Exit.DEGRADED, "INCOMPLETE": Exit.INCOMPLETE}
-
 STOPPED = "stopped by the user"
+NOT_BEGUN = Stop("stopped before the load began; nothing was recorded", Exit.INCOMPLETE)
 BUDGET = "a cap of the scenario (max_requests or max_tokens_total) was reached in step {step}; what follows was not run"
-
-
-class Halt(BaseException):
-    """Ends a run from outside: thrown into the greenlet that runs it."""
 
 
 class Conductor:
@@ -86,7 +80,7 @@ class Conductor:
         except Stop as stop:
             self._refuse(stop)
         except (Halt, gevent.GreenletExit):
-            self._refuse(Stop("stopped before the load began; nothing was recorded", Exit.INCOMPLETE))
+            self._refuse(NOT_BEGUN)
         except Exception as error:
             log.exception("llmload: a fault of llmload itself")
             self._refuse(Stop(f"a fault of llmload itself ended the run: {error!r}; the log has more", Exit.INCOMPLETE))
@@ -99,10 +93,9 @@ class Conductor:
         try:
             run.book.write()
             self._all_steps(run)
-        except (Halt, gevent.GreenletExit):
-            # Locust itself ends a run whose last worker is lost, by killing this greenlet
-            why = "user" if self.desk.nodes() else "fault"
-            run.incomplete.append(STOPPED if why == "user" else "all workers are lost")
+        except (Halt, gevent.GreenletExit) as stop:
+            why = "user" if self.desk.whose_stop(stop) == "stopped" else "fault"
+            run.incomplete.append(STOPPED if why == "user" else ALL_LOST)
         except Stop as stop:
             why = "fault"
             self.voice.complain(stop.message)
@@ -121,7 +114,9 @@ class Conductor:
             run.book.write()
             # at this rate Locust starts all that are missing at once, in one message to each worker
             self.runner.start(concurrency, float(max(concurrency, self.runner.user_count)))
-            if stepping.perform() == "budget":
+            stepping.perform()
+            step = stepping.step
+            if step.spent and (step.ended_by == "budget" or index + 1 < len(run.scenario.load.steps)):
                 run.incomplete.append(BUDGET.format(step=index))
                 return
 
@@ -133,11 +128,13 @@ class Conductor:
         try:
             run = self._open(prepare.ready(scenario, self._wanted(), self.voice.say), free=True)
             self._enlist(run)
-            now = time.time()
+            now = clock.now()
             run.book.begin_step(0, None, now)["window_started_at"] = now
             run.book.write()
-        except BaseException:
+        except BaseException as error:
             self.idle.set()
+            if isinstance(error, gevent.GreenletExit):
+                self._refuse(NOT_BEGUN)
             raise
 
     def join(self, node: str) -> None:
@@ -159,15 +156,18 @@ class Conductor:
         if run is None or not run.order.free or run.ending:
             return
         run.ending = True
-        with contextlib.suppress(Stop):
-            self.desk.phase(run, "finish")
-            self.desk.until(run, lambda: run.fresh and together(run.present, 0).in_flight == 0, stop_timeout)
         row = run.book.steps[0]
-        row["window_ended_at"] = row["ended_at"] = time.time()
         row["ended_by"] = "stopped" if self.halted else "window"
         if self.halted:
             run.incomplete.append(STOPPED)
-        shielded(lambda: self._finish(run, "user"))
+        try:
+            self.desk.phase(run, "finish")
+            self.desk.until(run, lambda: run.fresh and together(run.present, 0).in_flight == 0, stop_timeout)
+        except Stop as stop:
+            row["ended_by"] = "fault"
+            run.incomplete.append(stop.message)
+        row["window_ended_at"] = row["ended_at"] = clock.now()
+        shielded(lambda: self._finish(run, "fault" if row["ended_by"] == "fault" else "user"))
         self.idle.set()
 
     # Beginning and end
@@ -227,38 +227,43 @@ class Conductor:
             self.desk.until(run, lambda: run.fresh and not any(m.said["in_flight"] for m in run.present), CUT_S)
         patience_s = FLUSH_S if run.failure is None else 0.0  # what cannot be written here stays in the spools
         for member in run.present:
-            self.desk.tell(run, words.END, {"patience_s": patience_s}, member)
+            self.desk.end(run, member, patience_s)
         with contextlib.suppress(Stop):
             self.desk.until(run, lambda: all(member.drained for member in run.present), DRAIN_S, strict=False)
         run.over = True
+        if run.order.free:
+            run.look_for_success(0)
         run.account()
-        run.book.ended_at = time.time()
+        run.book.ended_at, run.book.clock_drift_s = clock.now(), round(clock.drift_s(), 3)
         run.book.verdict = run.verdict
-        run.book.reasons = run.incomplete + run.degraded
+        run.book.reasons = run.incomplete + run.degraded + run.notes
         try:
             run.book.write()
         except Stop as stop:
             self.voice.complain(stop.message)
             run.incomplete.append(stop.message)
         run.ledger.close()
-        code = VERDICTS[run.verdict]
-        self.environment.process_exit_code = max(code, Exit.FAILED if run.barren else Exit.OK)
-        self._report(run)
+        code = max(VERDICTS[run.verdict], Exit.FAILED if run.barren else Exit.OK)
+        self.environment.process_exit_code = code if self.voice.attended else max(code, self._report(run))
 
-    def _report(self, run: Run) -> None:
-        """Tables and pages, unless whoever started this process makes them."""
-        if self.voice.attended:
-            return
+    def _report(self, run: Run) -> Exit:
+        """Tables and pages; returns what they say about the run, as an exit code."""
         folder = run.prepared.folder
-        if not self.environment.parsed_options.no_report:
-            subprocess.run([sys.executable, "-m", "llmload", "report", str(folder)], check=False)
+        code = Exit.OK if self.environment.parsed_options.no_report else reported(folder)
         reasons = "".join(f"\n  {reason}" for reason in run.book.reasons)
         self.voice.say(f"run folder: {folder}  verdict: {run.verdict}{reasons}")
+        return code
 
     def _refuse(self, stop: Stop) -> None:
         """The run could not begin."""
         self.voice.complain(stop.message)
         self.environment.process_exit_code = stop.code
+
+
+def reported(folder: Path) -> Exit:
+    """Have a run folder reported, in a process without Locust; returns what the report says about the run."""
+    code = subprocess.run([sys.executable, "-m", "llmload", "report", str(folder)], check=False).returncode
+    return Exit(code) if code in set(Exit) else Exit.UNJUDGED
 
 
 def shielded(work: Callable[[], None]) -> None:

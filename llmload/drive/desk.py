@@ -1,19 +1,38 @@
-"""Where the words of the workers come in and the words to them go out. Knows messages, and no load."""
+"""Where the words of the workers come in and the words to them go out. Knows messages, and no load.
 
+A worker that is silent may be alive: the way to it is broken, or it or this process stood still. It goes on with its
+load meanwhile, so the run waits for it, and no phase begins or ends. One whose process is dead, that has left, or that
+was silent for too long is gone for good; should it speak after all, it is told to end.
+"""
+
+import socket
 import time
 from collections.abc import Callable
 from typing import Any
 
 import gevent
+import psutil
 from locust.runners import STATE_MISSING, MasterRunner
 
 from llmload.drive import words
 from llmload.drive.members import Member
 from llmload.drive.run import Run
 from llmload.drive.voice import Voice
-from llmload.exits import Stop
+from llmload.exits import Exit, Stop
+from llmload.load.plan import Stopped
+from llmload.record import clock
 
 LOOK_S = 0.02
+SILENT_S = 3.0
+"""A worker says something twice a second; one that said nothing for so long is silent …"""
+GIVEN_UP_S = 60.0
+"""… and after this gone."""
+FLUSH_S = 60.0
+"""How long a worker may wait for the master to write its last records."""
+
+
+class Halt(BaseException):
+    """Ends a run from outside: thrown into the greenlet that runs it."""
 
 
 class Desk:
@@ -38,24 +57,48 @@ class Desk:
     def look(self, run: Run) -> None:
         """See who is gone, then whether the run can go on. Raises Stop if it cannot."""
         if isinstance(self.runner, MasterRunner):
+            now = time.monotonic()
             for member in run.present:
-                client = self.runner.clients.get(member.node)
-                if client is None:
-                    member.gone = "left in mid-run"
-                elif client.state == STATE_MISSING:
-                    member.gone = "went missing in mid-run: no heartbeat any more"
+                if member.drained is not None:
+                    continue
+                member.gone = how_gone(member, self.runner.clients.get(member.node), now)
                 if member.gone is not None:
                     self.voice.complain(f"worker {member.worker} ({member.node}) {member.gone}")
+                    self._strike(member.node)
         run.check()
 
+    def _strike(self, node: str) -> None:
+        """Let Locust know of a worker no more, or the next step would give it users, whom nobody would ever see."""
+        client = self.runner.clients.pop(node, None)
+        dispatcher = self.runner._users_dispatcher  # noqa: SLF001  (there is no public way)
+        if client is not None and dispatcher is not None:
+            dispatcher.remove_worker(client)
+
+    def heard(self, run: Run) -> bool:
+        """Whether all workers have answered the last word to them, and none of them is silent now."""
+        return run.fresh and not self._silent(run)
+
+    def _silent(self, run: Run) -> bool:
+        if not isinstance(self.runner, MasterRunner):
+            return False
+        now = time.monotonic()
+        return any(now - member.spoke_at > SILENT_S for member in run.present if member.drained is None)
+
+    def whose_stop(self, error: BaseException) -> Stopped:
+        """Whether the user ended the run by this, or a fault did.
+
+        Locust itself ends a run whose last worker is lost, by killing the greenlet that runs it.
+        """
+        return "stopped" if isinstance(error, (Halt, gevent.GreenletExit)) and self.nodes() else "fault"
+
     def until(self, run: Run, done: Callable[[], bool], limit_s: float, *, strict: bool = True) -> bool:
-        """Wait for something, at most so long; False if it did not come.
+        """Wait for something, at most so long (while a worker is silent no time passes); False if it did not come.
 
         Raises Stop if the run cannot go on; if not `strict`, only if nobody is there any more.
         """
-        deadline = time.monotonic() + limit_s
+        left, last = limit_s, time.monotonic()
         while not done():
-            if time.monotonic() > deadline:
+            if left < 0:
                 return False
             gevent.sleep(LOOK_S)
             try:
@@ -63,12 +106,15 @@ class Desk:
             except Stop:
                 if strict or not run.present:
                     raise
+            now = time.monotonic()
+            left -= 0.0 if self._silent(run) else now - last
+            last = now
         return True
 
     def announce(self, run: Run, phase: str, each: Callable[[Member], dict[str, Any]]) -> None:
         """Tell every worker the phase, with what is for it alone."""
         run.serial += 1
-        run.told_at = time.time()
+        run.told_at = clock.now()
         for member in run.present:
             self.tell(run, words.PHASE, {"serial": run.serial, "phase": phase, **each(member)}, member)
 
@@ -80,23 +126,35 @@ class Desk:
         """A word to one worker about a run."""
         self.runner.send_message(kind, {"run": run.order.run, **data}, member.node)
 
+    def end(self, run: Run, member: Member, patience_s: float = FLUSH_S) -> None:
+        """Tell a worker that its part of the run is over: it sends what is left, waiting so long for answers."""
+        code = Exit.OK if member.gone is None else Exit.DEGRADED
+        self.tell(run, words.END, {"patience_s": patience_s, "code": code}, member)
+
     def _said(self, msg: Any) -> tuple[Run, Member] | None:
         """The present run and who speaks; None for words about another run."""
         run = self.run
         if run is None or msg.data.get("run") != run.order.run:
             return None
         member = run.member(msg.data["worker"])
-        return None if member is None else (run, member)
+        if member is None:
+            return None
+        silence_s, member.spoke_at = time.monotonic() - member.spoke_at, time.monotonic()
+        if silence_s > SILENT_S and member.gone is None and member.said["serial"] >= 0:
+            run.notes.append(f"worker {member.worker} was not heard for {silence_s:.0f} s; the run waited for it")
+        return run, member
 
     def _on_status(self, msg: Any, **_: Any) -> None:
         if (found := self._said(msg)) is None:
             return
         run, member = found
+        if member.gone is not None and member.drained is None:
+            self.end(run, member)
         first = msg.data["serial"] == run.serial != member.said["serial"]
         member.said = msg.data
         member.host, member.pid = msg.data["host"], msg.data["pid"]
         if first and run.serial:
-            member.clock(run.told_at, time.time())
+            member.clock(run.told_at, clock.now())
 
     def _on_records(self, msg: Any, **_: Any) -> None:
         if (found := self._said(msg)) is None:
@@ -122,5 +180,33 @@ class Desk:
                 run.failure = stop
 
     def _on_drained(self, msg: Any, **_: Any) -> None:
-        if (found := self._said(msg)) is not None:
-            found[1].drained = (int(msg.data["started"]), int(msg.data["finished"]))
+        if (found := self._said(msg)) is None:
+            return
+        _run, member = found
+        member.drained = (int(msg.data["started"]), int(msg.data["finished"]))
+        member.clock_drift_s = msg.data["clock_drift_s"]
+        if member.gone is not None:
+            self.runner.send_message("quit", client_id=member.node)  # Locust listens to it no more
+
+
+def how_gone(member: Member, client: Any, now: float) -> str | None:
+    """How a worker was lost, None if it was not. `client` is what Locust knows of it, `now` the monotonic clock's time.
+
+    Of a silent worker on this machine the system knows whether its process is dead; of others only time tells.
+    """
+    silence_s = now - member.spoke_at
+    if client is None:
+        return "left in mid-run"
+    if client.state == STATE_MISSING or silence_s > GIVEN_UP_S:
+        return f"went missing in mid-run: not heard for {silence_s:.0f} s"
+    if silence_s > SILENT_S and member.pid is not None and member.host == socket.gethostname() and dead(member.pid):
+        return "went missing in mid-run: its process is dead"
+    return None
+
+
+def dead(pid: int) -> bool:
+    """Whether a process of this machine is no more, or a zombie."""
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True

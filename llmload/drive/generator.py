@@ -14,8 +14,12 @@ import gevent
 import orjson
 import psutil
 
+from llmload.record import clock
+
 TICK_S = 0.02
 LINE_S = 1.0
+STILL_S = 2.0
+"""A tick that is later than this: no busy loop, but a process that was stopped, or a machine that was."""
 GARBAGE = 50_000
 """Objects since the last collection at which a young collection is due although none should be: some 25 ms of pause
 then, instead of memory that grows through a window of any length."""
@@ -48,6 +52,8 @@ class Sampler:
         self._streams = streams
         self._emit = emit
         self._process = psutil.Process()
+        self.stood_still_s = 0.0
+        """For how long in all nothing at all went on here."""
         self._greenlet = gevent.spawn(self._run)
 
     def close(self) -> None:
@@ -62,6 +68,8 @@ class Sampler:
             gevent.sleep(max(0.0, due - time.monotonic()))
             now = time.monotonic()
             lags.append(round(max(0.0, now - due) * 1000, 3))
+            if now - due > STILL_S:
+                self.stood_still_s += now - due
             due = due + TICK_S if due + TICK_S > now else now + TICK_S
             if now - began >= LINE_S:
                 used = cpu_seconds()
@@ -74,7 +82,7 @@ class Sampler:
         meter = self._meter()
         return orjson.dumps(
             {
-                "at": time.time(),
+                "at": clock.now(),
                 "worker": self._worker,
                 "cpu": round(cpu, 4),
                 "loop_lag_ms": lags,

@@ -1,5 +1,6 @@
 """The workers of a run as the master knows them: their last words, and all of these together. Knows no message."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ NOTHING_SAID: dict[str, Any] = {
     "started": 0,
     "finished": 0,
     "asked_tokens": 0,
+    "stood_still_s": 0.0,
     "failure": None,
     "host": None,
     "pid": None,
@@ -44,14 +46,18 @@ class Member:
     pid: int | None = None
     said: dict[str, Any] = field(default_factory=lambda: dict(NOTHING_SAID))
     """Its last status."""
+    spoke_at: float = field(default_factory=time.monotonic)
+    """When its last word of any kind came, by the monotonic clock here."""
     drained: tuple[int, int] | None = None
     """Started and finished, once nothing is left to be sent."""
     gone: str | None = None
-    """How it was lost, if it was."""
+    """How it was lost, if it was; for good."""
     offset_ms: float = 0.0
     """Its wall clock less the master's …"""
     offset_error_ms: float | None = None
     """… to within this; None if never measured."""
+    clock_drift_s: float | None = None
+    """By how much that machine's clock was set meanwhile, as it said at the end."""
 
     @property
     def started(self) -> int:

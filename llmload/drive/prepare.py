@@ -1,6 +1,5 @@
 """What has to be known before the first user comes up: the scenario, read, and how its endpoint wants to be asked."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 from llmload.exits import Stop
 from llmload.load import options, reading
 from llmload.load.scenario import Scenario
-from llmload.record import runfolder
+from llmload.record import clock, runfolder
 from llmload.send import preflight
 from llmload.send.findings import Findings
 from llmload.send.settings import Sending
@@ -57,7 +56,7 @@ def ready(scenario: Scenario, wanted: Wanted, say: Callable[[str], None]) -> Pre
         if wanted.again or not given.run_folder:
             folder.rmdir()
         raise
-    return Prepared(scenario, sending, findings, folder, time.time(), bool(given.save_text))
+    return Prepared(scenario, sending, findings, folder, clock.now(), bool(given.save_text))
 
 
 def folder_for(wanted: Wanted, scenario: Scenario) -> Path:

@@ -11,6 +11,8 @@ from llmload.record import spool
 from llmload.record.ledger import Ledger, ranges
 from llmload.record.runfolder import SPOOL
 
+ALL_LOST = "all workers are lost"
+
 
 class Run:
     """From its begin to its verdict."""
@@ -31,10 +33,12 @@ class Run:
         """Why the run did not come to its end."""
         self.degraded: list[str] = []
         """What was lost."""
+        self.notes: list[str] = []
+        """What is to be known, and spoiled nothing."""
         self.failure: Stop | None = None
         """Why nothing can be written any more."""
         self.barren = False
-        """Whether a step ended without a single success in its window."""
+        """Whether a step, or a run without steps, ended without a single success."""
         self.ending = False
         self.over = False
 
@@ -72,7 +76,7 @@ class Run:
             if member.said["failure"]:
                 raise Stop(str(member.said["failure"]), Exit.INCOMPLETE)
         if not self.present:
-            raise Stop("all workers are lost", Exit.INCOMPLETE)
+            raise Stop(ALL_LOST, Exit.INCOMPLETE)
 
     @property
     def verdict(self) -> str:
@@ -93,14 +97,25 @@ class Run:
                 "pid": member.pid,
                 "clock_offset_ms": round(member.offset_ms, 3),
                 "clock_error_ms": None if member.offset_error_ms is None else round(member.offset_error_ms, 3),
+                "clock_drift_s": member.clock_drift_s,
             }
             if member.gone is not None:
                 self.degraded.append(f"worker {member.worker} {member.gone}")
             elif member.drained is None:
                 self.degraded.append(f"worker {member.worker} did not hand over what was left at the end")
+            if member.said["stood_still_s"]:
+                self.degraded.append(
+                    f"worker {member.worker} stood still for {member.said['stood_still_s']:.1f} s: its process did not "
+                    "run, so it neither sent nor read what it should have"
+                )
             if line["lost"]:
                 missing = ranges(self.ledger.missing(member.worker, line["started"]))
                 self.degraded.append(f"worker {member.worker}: {line['lost']} records missing (seq {missing})")
+
+    def look_for_success(self, step: int) -> None:
+        """At the end of a step: a run of which one has no success in its window is barren."""
+        said = [member.said for member in self.members.values() if member.said["step"] == step]
+        self.barren = self.barren or not any(status["measured_ok"] for status in said)
 
     def _recover(self, member: Member) -> None:
         """Take what a lost worker has left in its spool, if that lies here."""

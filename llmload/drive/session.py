@@ -21,7 +21,9 @@ from llmload.drive.order import Order
 from llmload.drive.ship import Row, Shipper
 from llmload.drive.turnstile import Turnstile
 from llmload.load.call import Call
+from llmload.record import clock
 from llmload.record.record import (
+    CUT_BY_CALLER,
     CUT_BY_DRAIN,
     CUT_BY_FAULT,
     CUT_BY_LEAVING,
@@ -194,6 +196,8 @@ class Session:
         self._sampler = generator.Sampler(worker, client.meter, lambda: client.in_flight, self._samples.append)
         self._wake = Event()
         generator.settle()
+        if order.free:
+            generator.quiet()
         self._reporter = gevent.spawn(self._report)
         if order.free:
             self._phase = "measure"
@@ -241,8 +245,8 @@ class Session:
 
         def finished(record: RequestRecord, text: str) -> None:
             answer.append(Answer(record, text))
-            self._finish(record, seat)
 
+        cause: BaseException | None = None
         try:
             self.client.send(
                 call,
@@ -251,8 +255,12 @@ class Session:
                 on_first_token=hooks.first_token(self._events, user, call.workload),
                 save_text=self.order.save_text,
             )
+        except BaseException as error:
+            cause = error
+            raise
         finally:
             if answer:
+                self._finish(answer[0].record, seat, cause)
                 hooks.after(self._events, user, answer[0].record, answer[0].text)
         return answer[0] if answer else None
 
@@ -267,7 +275,7 @@ class Session:
 
     def hear(self, data: dict[str, Any]) -> None:
         """A PHASE message."""
-        self._heard_at = time.time()
+        self._heard_at = clock.now()
         self._serial = data["serial"]
         if data["phase"] == "warmup":
             self._begin(data)
@@ -296,6 +304,7 @@ class Session:
         """
         self.over = True
         self.gate.clear()
+        self._cut = self._cut or cut_words("leaving")  # no step was closed before: this process was given up
         self._cut_all()
         self._shipper.flush(patience_s)
         self._reporter.kill()
@@ -308,6 +317,7 @@ class Session:
                 "worker": self.worker,
                 "started": self._started,
                 "finished": self._finished,
+                "clock_drift_s": round(clock.drift_s(), 3),
             },
         )
         self.close()
@@ -371,12 +381,21 @@ class Session:
         self._spool.start(tags, sent_at)
         return tags
 
-    def _finish(self, record: RequestRecord, seat: Seat | None) -> None:
+    def _finish(self, record: RequestRecord, seat: Seat | None, cause: BaseException | None) -> None:
         if record.outcome == "cancelled":
-            record.error = self._cut.get(record.phase, CUT_BY_USER if self.over else CUT_BY_STEP_END)
+            record.error = self._cutter(record.phase, cause)
+        self._count(record, seat)  # first, for it cannot fail: somebody waits until nothing is in flight any more
         line = record.to_json()
         self._spool.finish(line)
         self._shipper.add(record.seq, line)
+
+    def _cutter(self, phase: Phase, cause: BaseException | None) -> str:
+        """Who cut an attempt of this phase; `cause` is what was thrown into its greenlet, if anything was."""
+        if cause is not None and not isinstance(cause, gevent.GreenletExit):
+            return CUT_BY_CALLER
+        return self._cut.get(phase, CUT_BY_USER)
+
+    def _count(self, record: RequestRecord, seat: Seat | None) -> None:
         self._finished += 1
         self._in_flight -= 1
         if record.step != self._step:
@@ -427,6 +446,7 @@ class Session:
             "started": self._started,
             "finished": self._finished,
             "asked_tokens": self._asked_tokens,
+            "stood_still_s": round(self._sampler.stood_still_s, 1),
             "failure": self.failure or self._spool.failure,
             "host": socket.gethostname(),
             "pid": os.getpid(),

@@ -2,25 +2,33 @@
 
 Master (or the only process): the first signal ends the run and keeps everything, the second ends at once.
 Worker: Ctrl-C reaches the whole process group and is the master's business; a worker ends by it only if the master
-is not heard any more, or at the second one.
+is not heard any more, or at the second one. It ends by itself once its master is dead: the process that forked it is
+gone, or nobody listens at the master's port. A master that is only silent may come back, for a minute.
 """
 
 import contextlib
 import os
 import signal
+import socket
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import gevent
 import psutil
+from locust import runners
 
 from llmload.exits import Exit
-from llmload.load.options import PARENT_PID
+from llmload.handover import PARENT_PID
 
 LOOK_S = 0.5
-SILENCE_S = 4.0
-"""The master answers a heartbeat every second; one that was silent for so long is gone."""
+SILENCE_S = 2.0
+"""The master answers a heartbeat every second; one that was silent for so long is asked whether it is there …"""
+GONE_S = 4.0
+"""… one that was silent for so long after a Ctrl-C is gone …"""
+GIVEN_UP_S = 60.0
+"""… and so is one that was silent for so long in any case."""
 
 
 class Signals:
@@ -62,24 +70,45 @@ def _watch(pid: int, parent: int, gone: Callable[[], None]) -> None:
     gone()
 
 
-def guard_worker(runner: Any, *, forked: bool) -> None:
-    """Make a worker ignore Ctrl-C as long as its master is there, and leave when a master that forked it is gone."""
+def guard_worker(runner: Any, gone: Callable[[], None], *, forked: bool) -> None:
+    """Make a worker ignore Ctrl-C as long as its master is there, and call `gone` once its master is dead."""
     arrived: list[float] = []
+    heard = [time.monotonic()]
 
     def interrupted() -> None:
-        arrived.append(time.time())
+        arrived.append(time.monotonic())
         if len(arrived) > 1:
             leave_at_once()
 
+    def hear(**_: Any) -> None:
+        heard[0] = time.monotonic()
+
+    def guard() -> None:
+        parent = os.getppid()
+        while not forked or os.getppid() == parent:
+            gevent.sleep(LOOK_S)
+            now = time.monotonic()
+            if arrived and now - max(heard[0], arrived[0]) > GONE_S:
+                break
+            silence_s = now - heard[0]
+            if silence_s > SILENCE_S and refused(runner.master_host, runner.master_port):
+                break
+            if silence_s > GIVEN_UP_S:
+                break
+        gone()
+
     gevent.signal_handler(signal.SIGINT, interrupted)
-    gevent.spawn(_guard, runner, arrived, os.getppid() if forked else None)
+    runners.MASTER_HEARTBEAT_TIMEOUT = sys.maxsize  # Locust's own watch goes by a clock that may be set in mid-run
+    runner.environment.events.heartbeat_received.add_listener(hear)
+    gevent.spawn(guard)
 
 
-def _guard(runner: Any, arrived: list[float], parent: int | None) -> None:
-    while parent is None or os.getppid() == parent:
-        gevent.sleep(LOOK_S)
-        heard = runner.last_heartbeat_timestamp or 0.0
-        if arrived and time.time() - max(heard, arrived[0]) > SILENCE_S:
-            break
-    runner.environment.process_exit_code = Exit.INCOMPLETE
-    runner.quit()
+def refused(host: str, port: int) -> bool:
+    """Whether it is certain that nobody listens there: a process that was stopped or a broken way is no proof."""
+    try:
+        socket.create_connection((host, port), LOOK_S).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -15,7 +15,8 @@ from llmload.drive.desk import LOOK_S, Desk
 from llmload.drive.members import Member, share, together
 from llmload.drive.run import Run
 from llmload.exits import Exit, Stop
-from llmload.load.plan import EndedBy, Step
+from llmload.load.plan import Seen, Step
+from llmload.record import clock
 
 RAMP_S = 60.0
 """Users that are not up by then never will be."""
@@ -31,34 +32,37 @@ class Stepping:
         self.run = run
         self.index = index
         self.step = Step(run.scenario.load, [item.name for item in run.scenario.classes], concurrency)
-        self.row = run.book.begin_step(index, concurrency, time.time())
+        self.row = run.book.begin_step(index, concurrency, clock.now())
 
-    def perform(self) -> EndedBy | None:
+    def perform(self) -> None:
         """From waiting users to nobody in flight. Raises Stop if the run cannot go on; the row is right in any case."""
         try:
             self.bring_up()
             self.open_gate()
             self.follow()
-        except BaseException:
-            self.step.stop(time.monotonic())
+        except BaseException as error:
+            self.step.stop(time.monotonic(), self.desk.whose_stop(error))
             raise
         finally:
             self.row["ended_by"] = self.step.ended_by
-            self.row["ended_at"] = time.time()
+            self.row["ended_at"] = clock.now()
             if self.row["window_started_at"] is not None and self.row["window_ended_at"] is None:
                 self.row["window_ended_at"] = self.row["ended_at"]
         self.close()
-        return self.step.ended_by
 
     def bring_up(self) -> None:
         """Wait until exactly as many users are up as the step asks for."""
-        deadline = time.monotonic() + RAMP_S
-        while self.step.advance(time.monotonic(), together(self.run.present, self.index)) == "ramp":
-            gevent.sleep(LOOK_S)
-            self.desk.look(self.run)
-            if time.monotonic() > deadline:
-                up = together(self.run.present, self.index).users
-                raise Stop(f"{up} of {self.step.concurrency} users came up within {RAMP_S:.0f} s", Exit.INCOMPLETE)
+
+        def up() -> bool:
+            return self.step.advance(time.monotonic(), self.seen()) != "ramp"
+
+        if not self.desk.until(self.run, up, RAMP_S):
+            users = self.seen().users
+            raise Stop(f"{users} of {self.step.concurrency} users came up within {RAMP_S:.0f} s", Exit.INCOMPLETE)
+
+    def seen(self) -> Seen:
+        """What all workers together report about this step."""
+        return together(self.run.present, self.index)
 
     def open_gate(self) -> None:
         """Tell each worker its part of the step; those without users have none, so that no call number is left out."""
@@ -87,17 +91,17 @@ class Stepping:
         self.desk.announce(run, "warmup", part)
 
     def follow(self) -> None:
-        """Let the plan decide as soon as all workers have answered the last word, and pass on what it decides."""
+        """Let the plan decide whenever all workers have answered the last word, and pass on what it decides."""
         while self.step.phase != "done":
             gevent.sleep(LOOK_S)
             self.desk.look(self.run)
-            if self.run.fresh:
+            if self.desk.heard(self.run):
                 self.advance()
 
     def advance(self) -> None:
         """One look of the plan."""
         before, sending = self.step.phase, self.step.sending
-        phase = self.step.advance(time.monotonic(), together(self.run.present, self.index))
+        phase = self.step.advance(time.monotonic(), self.seen())
         if phase == "done" or (phase == before and self.step.sending == sending):
             return
         self.desk.phase(self.run, phase if self.step.sending else "finish")
@@ -112,11 +116,15 @@ class Stepping:
         run = self.run
         before = sum(member.said["cut"] for member in run.present)
         self.desk.phase(run, "closed", why="step")
-        self.desk.until(run, lambda: run.fresh and together(run.present, self.index).in_flight == 0, CUT_S)
+        if not self.desk.until(run, lambda: run.fresh and self.seen().in_flight == 0, CUT_S):
+            raise Stop(
+                f"step {self.index}: {self.seen().in_flight} requests had not ended {CUT_S:.0f} s after they were cut, "
+                "and would have run on into the next step",
+                Exit.INCOMPLETE,
+            )
         self.row["abandoned"] = int(sum(member.said["cut"] for member in run.present) - before)
-        self.row["ended_at"] = time.time()
-        if not any(member.said["measured_ok"] for member in run.present):
-            run.barren = True
+        self.row["ended_at"] = clock.now()
+        run.look_for_success(self.index)
         run.book.write()
         if self.row["abandoned"]:
             gevent.sleep(run.scenario.load.settle_s)

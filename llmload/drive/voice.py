@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-from llmload.load.options import PARENT_PID
+from llmload.handover import PARENT_PID
 
 log = logging.getLogger("llmload")
 

@@ -9,10 +9,12 @@ import sys
 from typing import Any, cast
 
 import gevent
+from locust import runners
 from locust.runners import MasterRunner, WorkerRunner
 
 from llmload.drive import signals
 from llmload.drive.conductor import Conductor
+from llmload.drive.desk import GIVEN_UP_S
 from llmload.drive.session import Session
 from llmload.drive.worker import Worker
 from llmload.exits import Exit, Stop
@@ -45,13 +47,14 @@ class Wiring:
         self.worker = None if isinstance(self.runner, MasterRunner) else Worker(environment)
         self.signals: signals.Signals | None = None
         if isinstance(self.runner, WorkerRunner):
-            signals.guard_worker(self.runner, forked=bool(environment.parsed_options.processes))
+            signals.guard_worker(self.runner, self.master_gone, forked=bool(environment.parsed_options.processes))
         else:
             signals.watch_parent(self.interrupt)
         if self.governed:
             environment.stop_timeout = 0.0  # users wait at a closed gate when they are stopped: nothing to wait for
             if self.conductor is not None:
                 keep_start(self.runner)
+                runners.HEARTBEAT_LIVENESS = int(GIVEN_UP_S)  # who is silent and who is lost is told by the desk
         events = environment.events
         events.test_start.add_listener(self.on_test_start)
         events.spawning_complete.add_listener(self.on_spawning_complete)
@@ -80,8 +83,6 @@ class Wiring:
         if self.conductor is not None and not self.governed and user_class is not None:
             self.open_free(self.conductor, user_class)
         if self.worker is not None:
-            if isinstance(self.runner, WorkerRunner):
-                self.environment.process_exit_code = Exit.OK  # failed requests are for the master to judge
             self.worker.open()
 
     def on_spawning_complete(self, user_count: int, **_: Any) -> None:
@@ -95,7 +96,11 @@ class Wiring:
             self.conductor.join(client_id)
 
     def on_test_stopping(self, **_: Any) -> None:
-        """A run without steps ends: account for it before Locust tells anybody."""
+        """Users are about to be stopped: a run without steps ends, and is accounted for before Locust tells anybody.
+
+        On a worker in mid-run it means that this process has to go, whoever says so.
+        """
+        self.hand_over()
         if self.conductor is not None and not self.governed:
             self.conductor.close_free(self.environment.stop_timeout)
             self.unwatch()
@@ -107,8 +112,18 @@ class Wiring:
             if not self.governed:
                 self.conductor.close_free(self.environment.stop_timeout)
             self.conductor.idle.wait()
-        elif self.worker is not None and isinstance(self.runner, WorkerRunner):
+        else:
+            self.hand_over()
+
+    def hand_over(self) -> None:
+        """A worker goes: if its run is not over, it gives what it has."""
+        if self.worker is not None and self.conductor is None:
             self.worker.leave()
+
+    def master_gone(self) -> None:
+        """No load without a master."""
+        self.environment.process_exit_code = Exit.INCOMPLETE
+        self.runner.quit()
 
     def on_quit(self, **_: Any) -> None:
         """The very end, behind Locust's own tables."""

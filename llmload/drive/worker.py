@@ -12,7 +12,7 @@ from llmload.drive import words
 from llmload.drive.members import NOTHING_SAID
 from llmload.drive.order import Order, from_json
 from llmload.drive.session import Session, Tools
-from llmload.exits import Stop
+from llmload.exits import Exit, Stop
 from llmload.load import reading
 from llmload.load.mix import Mix
 from llmload.record import runfolder
@@ -24,6 +24,7 @@ OWN_SPOOL = Path("llmload-spool")
 """Where spools lie on a machine that does not see the run folder, below the folder in which the worker was started."""
 
 LEAVE_S = 3.0
+"""How long a process that has to go may take to hand over what it has."""
 
 
 class Worker:
@@ -46,9 +47,11 @@ class Worker:
             self.session.close()
             self.session = None
         self._refusal = None
+        self._leave_with(Exit.OK)
         text = getattr(self.environment.parsed_options, words.OPTION, None)
         if text is None:
             return
+        self._leave_with(Exit.INCOMPLETE)  # until the master says that the run is over
         order = from_json(text)
         worker = order.workers.get(self.runner.client_id, "?")
         try:
@@ -102,6 +105,9 @@ class Worker:
     def _on_phase(self, msg: Any, **_: Any) -> None:
         if (session := self._present(msg)) is not None:
             session.hear(msg.data)
+            if msg.data["phase"] == "closed":
+                # Locust passes over spawn messages that are older than the last: after the clock was set back, all are
+                self.runner.last_received_spawn_timestamp = 0
         elif (refusal := self._refused(msg)) is not None:
             self._tell(words.STATUS, {**refusal, "serial": msg.data["serial"]})
 
@@ -110,10 +116,20 @@ class Worker:
             session.acknowledged(msg.data)
 
     def _on_end(self, msg: Any, **_: Any) -> None:
-        if (session := self._present(msg)) is not None:
+        session, refusal = self._present(msg), self._refused(msg)
+        if session is not None and not session.over:
+            session.over = True
             gevent.spawn(session.end, msg.data["patience_s"], self._last_stats)
-        elif (refusal := self._refused(msg)) is not None:
-            self._tell(words.DRAINED, {"run": refusal["run"], "worker": refusal["worker"], "started": 0, "finished": 0})
+            self._leave_with(Exit(msg.data["code"]))
+        elif refusal is not None:
+            about = {"run": refusal["run"], "worker": refusal["worker"]}
+            self._tell(words.DRAINED, {**about, "started": 0, "finished": 0, "clock_drift_s": None})
+            self._leave_with(Exit(msg.data["code"]))
+
+    def _leave_with(self, code: Exit) -> None:
+        """The exit code of a process that only sends; failed requests are for the master to judge."""
+        if isinstance(self.runner, WorkerRunner):
+            self.environment.process_exit_code = code
 
     def _last_stats(self) -> None:
         """Locust's own table is made from reports that come every three seconds; the last one would come too late."""

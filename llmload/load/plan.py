@@ -8,8 +8,11 @@ goes forward.
     warmup   until every user and class is warm, the seconds have passed and all are in flight at once
     measure  the window: its seconds and, of each class, its number of requests; at the latest the cap
     drain    until no measured request is in flight, at the latest the limit; users go on sending meanwhile,
-             unless the step ended because of failures or because the budget is used up
+             unless there were too many failures or the budget is used up
     done
+
+Why the window ended and why sending stopped are kept apart: a budget that is used up in the drain stops the sending
+and leaves a window that was complete.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +22,8 @@ from typing import Literal
 from llmload.load.scenario import Load
 
 StepPhase = Literal["ramp", "warmup", "measure", "drain", "done"]
-EndedBy = Literal["window", "cap", "failures", "budget", "stopped"]
+EndedBy = Literal["window", "cap", "failures", "budget", "stopped", "fault"]
+Stopped = Literal["stopped", "fault"]
 
 FULL_WITHIN_S = 1.0
 """So long after everything is warm the window waits for a moment with all N in flight. With many users and short
@@ -59,23 +63,25 @@ class Step:
         self.concurrency = concurrency
         self.phase: StepPhase = "ramp"
         self.ended_by: EndedBy | None = None
+        """Why the window ended, or that it never opened."""
+        self.spent = False
+        """Whether the budget of the run was found to be used up."""
         self.began: dict[StepPhase, float] = {}
         self._warm_since: float | None = None
         self._ok = 0
         self._failed_before = 0
+        self._early: EndedBy | None = None
 
     @property
     def sending(self) -> bool:
         """Whether users may send: not while they come up, not after the end, not after failures or the budget."""
-        if self.phase == "drain":
-            return self.ended_by in {"window", "cap"}
-        return self.phase in {"warmup", "measure"}
+        return self.phase in {"warmup", "measure", "drain"} and self._early is None
 
     def advance(self, now: float, seen: Seen) -> StepPhase:
         """Go on by at most one phase. `seen` must have been reported in the present phase by all workers."""
-        early = self._early_end(seen)
-        if early is not None and self.phase in {"warmup", "measure"}:
-            self.ended_by = early
+        self._early = self._early or self._early_end(seen)
+        if self._early is not None and self.phase in {"warmup", "measure"}:
+            self.ended_by = self._early
             return self._enter("drain", now)
         if self.phase == "ramp" and seen.users == self.concurrency:
             return self._enter("warmup", now)
@@ -84,17 +90,16 @@ class Step:
         if self.phase == "measure":
             self.ended_by = self._window_end(now, seen)
             return self._enter("drain", now) if self.ended_by else self.phase
-        if self.phase == "drain":
-            if early is not None and self.sending:
-                self.ended_by = early
-            if seen.measured_in_flight == 0 or now - self.began["drain"] >= self.load.drain_limit_s:
-                return self._enter("done", now)
+        if self.phase == "drain" and (
+            seen.measured_in_flight == 0 or now - self.began["drain"] >= self.load.drain_limit_s
+        ):
+            return self._enter("done", now)
         return self.phase
 
-    def stop(self, now: float) -> None:
-        """The user's stop: done at once."""
+    def stop(self, now: float, why: Stopped) -> None:
+        """Done at once, by the user or by a fault after which the run cannot go on. Why a window ended stays."""
         if self.phase != "done":
-            self.ended_by = "stopped"
+            self.ended_by = self.ended_by or why
             self._enter("done", now)
 
     def _enter(self, phase: StepPhase, now: float) -> StepPhase:
@@ -107,7 +112,8 @@ class Step:
             self._ok, self._failed_before = seen.ok, seen.failed
         if 0 < self.load.max_failures_in_a_row <= seen.failed - self._failed_before:
             return "failures"
-        return "budget" if seen.out_of_budget else None
+        self.spent = self.spent or seen.out_of_budget
+        return "budget" if self.spent else None
 
     def _warm(self, now: float, seen: Seen) -> bool:
         warm = (

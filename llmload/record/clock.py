@@ -7,7 +7,8 @@ much later it is. Processes that are forked from one another share that one read
 
 import time
 
-_ANCHOR = time.time() - time.monotonic()
+_ANCHOR = max(time.time() - time.monotonic() for _ in range(5))
+"""A process that is paused between the two readings makes it too small, so the largest of several counts."""
 
 
 def now() -> float:

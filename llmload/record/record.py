@@ -46,10 +46,12 @@ CUT_BY_STEP_END = "cut at the end of the step"
 CUT_BY_USER = "stopped by the user"
 CUT_BY_FAULT = "cut because the run could not go on"
 CUT_BY_LEAVING = "cut because its worker had to leave"
+CUT_BY_CALLER = "cut by the locustfile's own code"
 """The `error` of an attempt with outcome `cancelled`: who cut it. One that the drain limit cut counts as infinite in
 percentiles over all attempts; one that the user's stop cut is left out of them; what is cut at the end of a step was
 sent in another phase than its window. A fault (a full disk) stops a step as the user does; a worker that has to leave
-(SIGTERM) leaves attempts that count as lost ones do."""
+(SIGTERM) leaves attempts that count as lost ones do. One that the locustfile's own code cut (a gevent.Timeout of its
+own around a call) waited as long as its user would have: it counts as infinite."""
 
 FLAGS = (
     "no_done", "no_finish_reason", "unterminated_event", "text_after_finish", "empty_deltas", "buffered", "compressed",

@@ -1,6 +1,7 @@
 """Locustfiles of a user's own with LLMUser: events, records, and Locust's own request event, once per attempt."""
 
 import json
+import socket
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from tests.drive.locusts import locust
 from tests.simulate import child
 
 FILE = """
-import json, os, sys
+import gc, json, os, sys
 import locust
 from locust import events, task
 from llmload import LLMUser
@@ -38,6 +39,7 @@ def listen(environment, **_):
 class Reader(LLMUser):
     @task
     def ask(self):
+        tell("collecting", on=gc.isenabled())
         answer = self.client.chat([{"role": "user", "content": "Why is the sky blue?"}], max_tokens=6, workload="sky")
         if answer.record.outcome == "ok":
             tell("answer", chars=len(answer.text), events=answer.record.events)
@@ -71,6 +73,7 @@ def test_events_records_and_request_agree(tmp_path: Path, processes: tuple[str, 
     assert ids == {f"{row['worker']}/{row['seq']}": 1 for row in records}
     assert by_event["first_token"] == sum(row["ttft_ms"] is not None for row in records)
     assert by_event["token_gaps"] == sum(bool(row["gaps_ms"]) for row in records)
+    assert {row["on"] for row in heard if row["event"] == "collecting"} == {False}  # its pauses would be in the stamps
     outcomes = Counter(row["outcome"] for row in records)
     assert {"ok", "rate_limited", "stream_truncated"} <= set(outcomes)
     requests = [row for row in heard if row["event"] == "request"]
@@ -99,3 +102,42 @@ def test_a_model_that_is_not_served_is_a_sentence(tmp_path: Path) -> None:
     assert left.code == 3, left.words
     assert "nope" in left.complaint()
     assert not told(tmp_path)
+
+
+IMPATIENT = """
+import gevent
+from locust import task
+from llmload import LLMUser
+
+class Impatient(LLMUser):
+    @task
+    def ask(self):
+        with gevent.Timeout(0.2, False):
+            self.client.chat([{"role": "user", "content": "Why is the sky blue?"}], max_tokens=100)
+"""
+
+
+def test_what_the_locustfile_cuts_itself_says_so_and_a_run_without_success_fails(tmp_path: Path) -> None:
+    """Nobody stopped these requests but their own user; nothing came to its end, so the exit code is 1."""
+    (tmp_path / "own.py").write_text(IMPATIENT)
+    with (
+        child.running("--ttft-ms", "40", "--itl-ms", "20") as server,
+        locust(tmp_path, "-u", "2", "-r", "2", "-t", "2s", "-H", server.url, file=tmp_path / "own.py") as it,
+    ):
+        left = it.end()
+    assert (left.code, left.run["verdict"]) == (1, "OK"), left.words
+    cut = left.count("outcome", "error")
+    assert cut.pop(("cancelled", "stopped by the user"), 0) <= 2  # the end of the run cuts the last ones
+    assert set(cut) == {("cancelled", "cut by the locustfile's own code")}
+
+
+def test_a_run_that_is_over_before_it_began_says_so(tmp_path: Path) -> None:
+    """An endpoint that accepts and never answers, one second of time: nothing was recorded, and that is no success."""
+    (tmp_path / "own.py").write_text(FILE)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with locust(tmp_path, "-u", "1", "-t", "1s", "-H", url, file=tmp_path / "own.py") as it:
+            left = it.end()
+    assert left.code == 6, left.words
+    assert left.complaint() == "stopped before the load began; nothing was recorded"
+    assert not left.folder.exists() or not list(left.folder.iterdir())

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -203,6 +204,37 @@ def test_a_killed_worker_is_counted_and_nobody_hangs(server: tuple[str, Path], t
     assert len(truth) == sum(line["started"] for line in run["accounting"].values())
 
 
+def test_a_worker_that_stands_still_is_waited_for(server: tuple[str, Path], tmp_path: Path) -> None:
+    """Stopped for six seconds in a window of one: it comes back, takes part in the next step, and nothing is lost.
+
+    What it sends in its first moment, before it has heard that the window is over, is the report's to name.
+    """
+    file = scenario(tmp_path, steps=[4, 4], window_s=1.0)
+    with locust(tmp_path, "--scenario", str(file), "-H", server[0], "--processes", "2", OPENAI_API_KEY=KEY) as running:
+        running.until_measuring()
+        worker = running.workers()[0]
+        os.kill(worker, signal.SIGSTOP)
+        time.sleep(6)
+        os.kill(worker, signal.SIGCONT)
+        left = running.end(30)
+    run = left.run
+    assert (left.code, run["verdict"]) == (5, "DEGRADED"), left.words
+    (still,) = (name for name, facts in run["workers"].items() if facts["pid"] == worker)
+    degraded, note = run["reasons"]
+    assert degraded.startswith(f"worker {still} stood still for 6.")
+    assert note.startswith(f"worker {still} was not heard for 6 s")
+    assert [step["ended_by"] for step in run["steps"]] == ["window", "window"]
+    assert all(line["lost"] == 0 for line in run["accounting"].values())
+    late = [
+        row
+        for row in left.records
+        if row["phase"] == "measure" and row["sent_at"] > run["steps"][row["step"]]["window_ended_at"] + 0.5
+    ]
+    assert len(late) <= 2, late
+    second = [row for row in left.records if row["step"] == 1 and row["phase"] == "measure"]
+    assert {row["worker"] for row in second} == set(run["workers"])
+
+
 def test_a_killed_master_takes_its_workers_along(server: tuple[str, Path], tmp_path: Path) -> None:
     """No load without a master on one machine, and the spools hold what was sent."""
     file = scenario(tmp_path, steps=[2], window_s=30.0)
@@ -215,6 +247,61 @@ def test_a_killed_master_takes_its_workers_along(server: tuple[str, Path], tmp_p
     assert left.run["verdict"] is None
     since = left.run["steps"][0]["started_at"]
     assert sum("start" in row for row in left.spooled) == len(truth_of(server[1], since, float("inf")))
+
+
+def test_workers_elsewhere_stop_when_their_master_is_dead(server: tuple[str, Path], tmp_path: Path) -> None:
+    """Nobody listens at its port any more: no request five seconds later, the spool is kept, the exit code is 6."""
+    port = str(locusts.free_port())
+    file = scenario(tmp_path, steps=[2], window_s=30.0)
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    there = ("--master-bind-host", "127.0.0.1", "--master-bind-port", port, "--expect-workers", "1")
+    with (
+        locust(tmp_path, "--scenario", str(file), "-H", server[0], "--master", *there, OPENAI_API_KEY=KEY) as master,
+        locust(elsewhere, "--worker", "--master-port", port, headless=False, OPENAI_API_KEY=KEY) as worker,
+    ):
+        master.until_measuring()
+        master.process.kill()
+        killed_at = time.time()
+        left = worker.end(20)
+    assert left.code == 6, left.words
+    run = locusts.Left(0, tmp_path / "run", "")
+    truth = truth_of(server[1], run.run["steps"][0]["started_at"], float("inf"))
+    assert max(line["received_at"] for line in truth) - killed_at < 5
+    rows = run.spooled
+    assert sum("start" in row for row in rows) == sum("outcome" in row for row in rows) == len(truth)
+    assert {row["error"] for row in rows if row.get("outcome") == "cancelled"} == {
+        "cut because its worker had to leave"
+    }
+
+
+STEPPED = """
+import os, time
+real = time.time
+time.time = lambda: real() - (3600 if os.path.exists("clock-is-set") else 0)
+"""
+
+
+def test_a_clock_that_is_set_in_mid_window_moves_nothing(server: tuple[str, Path], tmp_path: Path) -> None:
+    """An hour back: windows are as long as they were, sending times lie in them, and the drift is written down."""
+    (tmp_path / "sitecustomize.py").write_text(STEPPED)
+    file = scenario(tmp_path, steps=[2, 3])
+    names = {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(tmp_path)}
+    with locust(tmp_path, "--scenario", str(file), "-H", server[0], "--processes", "2", **names) as running:
+        running.until_measuring()
+        (tmp_path / "clock-is-set").touch()
+        left = running.end(20)
+    run = left.run
+    assert (left.code, run["verdict"]) == (0, "OK"), left.words
+    assert [step["ended_by"] for step in run["steps"]] == ["window", "window"]
+    for step in run["steps"]:
+        opened, closed = step["window_started_at"], step["window_ended_at"]
+        assert 1.0 <= closed - opened < 2.0
+        assert step["started_at"] < opened < closed <= step["ended_at"] <= run["ended_at"]
+        sent = [row["sent_at"] for row in left.records if (row["step"], row["phase"]) == (step["step"], "measure")]
+        assert opened - 0.05 <= min(sent) <= max(sent) <= closed + 0.05
+    assert run["clock_drift_s"] == pytest.approx(-3600, abs=0.5)
+    for worker in run["workers"].values():
+        assert worker["clock_drift_s"] == pytest.approx(-3600, abs=0.5)
 
 
 def test_a_server_that_fails_at_once_is_not_hammered(tmp_path: Path) -> None:
@@ -257,6 +344,7 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(server: tuple[str, Path], tm
         left = running.end(30)
     assert left.code == 6, left.words
     assert left.run["verdict"] == "INCOMPLETE"
+    assert left.run["steps"][0]["ended_by"] == "fault"
     assert left.complaint().startswith(f"{left.folder}/requests.jsonl: cannot be written: No space left on device")
     assert "Traceback" not in left.words
     rows = left.spooled

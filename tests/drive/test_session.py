@@ -1,5 +1,6 @@
 """The side that sends, with a client that obeys the test: tags, warm-up, allowances, cuts, words to the master."""
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -115,12 +116,12 @@ class User:
 class Bench:
     """A session on the bench, and the messages that it sent."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, free: bool = False) -> None:
         self.client = Client()
         self.events: Any = Events()
         hooks.put_on(self.events)
         self.messages: list[tuple[str, dict[str, Any]]] = []
-        order = Order(run="r", scenario={}, sending={}, folder=str(folder), workers={"node": "w0"})
+        order = Order(run="r", scenario={}, sending={}, folder=str(folder), workers={"node": "w0"}, free=free)
         self.path = folder / "w0.jsonl"
         tools = Tools(self.client, Plan(), spool.Spool(self.path), self.events, self.tell)
         self.session = Session(order, "w0", tools)
@@ -277,6 +278,60 @@ def test_a_killed_user_leaves_a_record(bench: Bench) -> None:
     assert (row["outcome"], row["phase"]) == ("cancelled", "warmup")
     assert [repr(exception) for exception in heard] == ["cancelled"]
     assert bench.session.status()["finished"] == 1
+
+
+@pytest.mark.parametrize("cut", [None, "step"])
+def test_a_user_that_gives_up_by_itself_says_so(bench: Bench, cut: str | None) -> None:
+    """A gevent.Timeout of the locustfile's own ended it, whatever the step's end would have said."""
+    seat = bench.session.sit()
+    bench.begin()
+    task = bench.attempt(seat)
+    if cut:
+        bench.session._cut = {"warmup": "cut at the end of the step"}
+    task.kill(gevent.Timeout())
+    (row,) = bench.records()
+    assert (row["outcome"], row["error"]) == ("cancelled", "cut by the locustfile's own code")
+
+
+def test_a_user_that_locust_takes_away_is_stopped_by_the_user(bench: Bench) -> None:
+    """No phase has cut it: somebody turned the load down."""
+    seat = bench.session.sit()
+    bench.begin()
+    bench.attempt(seat).kill()
+    assert [row["error"] for row in bench.records()] == ["stopped by the user"]
+
+
+def test_a_worker_that_was_given_up_says_so_in_what_it_cuts(bench: Bench) -> None:
+    """The end came before any step's end: the worker was away for too long."""
+    bench.begin()
+    bench.attempt(bench.session.sit())
+    bench.session.end(5.0, lambda: None)
+    assert [row["error"] for row in bench.records()] == ["cut because its worker had to leave"]
+
+
+def test_a_record_that_cannot_be_kept_holds_nobody_for_ever(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong behind an attempt, it is in flight no more, and the end of the step comes to an end."""
+
+    def broken(_: Any) -> None:
+        raise RuntimeError("no room")
+
+    monkeypatch.setattr(bench.session._spool, "finish", broken)
+    bench.begin()
+    task = bench.attempt(bench.session.sit())
+    task.link_exception(lambda _: None)
+    bench.hear("closed", why="step")
+    gevent.sleep(0.05)
+    assert isinstance(task.exception, RuntimeError)
+    status = bench.session.status()
+    assert (status["in_flight"], status["started"], status["finished"]) == (0, 1, 1)
+
+
+def test_no_collection_in_a_run_without_steps(tmp_path: Path) -> None:
+    """Such a run measures from its first moment: collections wait until it is over."""
+    bench = Bench(tmp_path, free=True)
+    assert not gc.isenabled()
+    bench.session.close()
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize(("requests", "tokens", "sent"), [(3, None, 3), (None, 20, 2), (None, 21, 3), (0, None, 0)])

@@ -1,6 +1,7 @@
 """The closed loop's step as tables of numbers: what is seen when, and which phase follows."""
 
 from dataclasses import replace
+from typing import Any, Literal
 
 import pytest
 
@@ -128,12 +129,14 @@ def test_failures_never_end_a_step_whose_limit_is_zero() -> None:
     assert made.advance(101.0, replace(WARM, failed=10_000)) == "measure"
 
 
-def test_failures_in_the_drain_stop_the_sending() -> None:
-    """A server that breaks down during the drain is not hammered until its limit."""
+@pytest.mark.parametrize("trouble", [{"failed": 4}, {"out_of_budget": True}])
+def test_trouble_in_the_drain_stops_the_sending_and_leaves_the_window_complete(trouble: dict[str, Any]) -> None:
+    """Failures in a row and a used-up budget: nothing more is sent; why the window ended is another matter."""
     made = at("drain")
-    assert made.advance(100.1, replace(ENOUGH, failed=4)) == "drain"
-    assert made.ended_by == "failures"
+    assert made.advance(100.1, replace(ENOUGH, **trouble)) == "drain"
     assert not made.sending
+    assert (made.ended_by, made.spent) == ("window", "out_of_budget" in trouble)
+    assert made.advance(100.2, replace(ENOUGH, measured_in_flight=0)) == "done"
 
 
 def test_a_used_up_budget_ends_the_step_and_lets_what_is_in_flight_end() -> None:
@@ -146,12 +149,13 @@ def test_a_used_up_budget_ends_the_step_and_lets_what_is_in_flight_end() -> None
     assert made.advance(103.0, replace(ENOUGH, out_of_budget=True, measured_in_flight=0)) == "done"
 
 
+@pytest.mark.parametrize("why", ["stopped", "fault"])
 @pytest.mark.parametrize("phase", ["warmup", "measure", "drain"])
-def test_the_users_stop_ends_any_phase_at_once(phase: str) -> None:
-    """Stopped is what the step says then, and nothing is sent any more."""
+def test_a_stop_ends_any_phase_at_once(phase: str, why: Literal["stopped", "fault"]) -> None:
+    """Nothing is sent any more, and the step says who ended its window, which in the drain was over already."""
     made = at(phase)
-    made.stop(100.5)
-    assert (made.phase, made.ended_by, made.sending) == ("done", "stopped", False)
+    made.stop(100.5, why)
+    assert (made.phase, made.ended_by, made.sending) == ("done", "window" if phase == "drain" else why, False)
 
 
 def test_phases_follow_one_at_a_time() -> None:

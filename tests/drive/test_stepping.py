@@ -1,0 +1,174 @@
+"""The side that conducts, with workers that say what the test says: silence, loss, return, ends that do not come."""
+
+import os
+import socket
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import gevent
+import pytest
+from locust.runners import STATE_RUNNING, MasterRunner
+
+from llmload.drive import stepping
+from llmload.drive.conductor import reported
+from llmload.drive.desk import Desk, Halt, how_gone
+from llmload.drive.members import NOTHING_SAID, Member
+from llmload.drive.order import Order
+from llmload.drive.prepare import Prepared
+from llmload.drive.run import Run
+from llmload.drive.stepping import Stepping
+from llmload.exits import Exit, Stop
+from llmload.load.scenario import Load, Scenario, WorkloadClass
+
+
+class Master(MasterRunner):
+    """A master without sockets: two workers, and the messages to them."""
+
+    def __init__(self) -> None:
+        self.clients: Any = {node: SimpleNamespace(id=node, state=STATE_RUNNING) for node in ("a", "b")}
+        self._users_dispatcher = None
+        self.greenlet = None  # what Locust's destructor asks for
+        self.hears: dict[str, Any] = {}
+        self.sent: list[tuple[str, Any, str | None]] = []
+
+    def register_message(self, msg_type: str, listener: Any, concurrent: bool = False) -> None:
+        """Remember who listens."""
+        self.hears[msg_type] = listener
+
+    def send_message(self, msg_type: str, data: Any = None, client_id: str | None = None) -> None:
+        """Remember what was sent."""
+        self.sent.append((msg_type, data, client_id))
+
+
+class Bench:
+    """A desk with a run of two workers, `a` being w0 and `b` w1, that have answered all that was said."""
+
+    def __init__(self, folder: Path) -> None:
+        scenario = Scenario("s", (WorkloadClass("short"),), load=Load(steps=(2,)))
+        prepared = Prepared(scenario, cast("Any", None), cast("Any", None), folder, 0.0, save_text=False)
+        self.master = Master()
+        self.complaints: list[str] = []
+        voice: Any = SimpleNamespace(complain=self.complaints.append)
+        self.desk = Desk(self.master, voice)
+        self.run = self.desk.run = Run(prepared, Order("r", {}, {}, str(folder), {}), {})
+        self.run.enlist(["a", "b"])
+        for worker in ("w0", "w1"):
+            self.say(worker)
+
+    def say(self, worker: str, **status: Any) -> None:
+        """A worker's status arrives."""
+        data = {**NOTHING_SAID, "serial": self.run.serial, "run": "r", "worker": worker, "step": 0, **status}
+        self.master.hears["llmload_status"](environment=None, msg=SimpleNamespace(data=data))
+
+    def silence(self, worker: str, seconds: float) -> Member:
+        """As if a worker had said nothing for so long."""
+        member = self.run.member(worker)
+        assert member is not None
+        member.spoke_at = time.monotonic() - seconds
+        return member
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """A bench."""
+    return Bench(tmp_path)
+
+
+HERE = socket.gethostname()
+RUNNING = SimpleNamespace(state=STATE_RUNNING)
+
+
+@pytest.mark.parametrize(
+    ("client", "silence_s", "host", "gone"),
+    [
+        (RUNNING, 2.9, HERE, None),
+        (RUNNING, 59.0, HERE, None),  # its process is alive
+        (RUNNING, 59.0, "elsewhere", None),  # nobody knows
+        (RUNNING, 61.0, "elsewhere", "went missing in mid-run: not heard for 61 s"),
+        (None, 0.1, HERE, "left in mid-run"),
+    ],
+)
+def test_a_silent_worker_is_gone_only_after_a_minute(
+    client: Any, silence_s: float, host: str, gone: str | None
+) -> None:
+    """Its load goes on: it has to be waited for, unless it is known to be no more."""
+    member = Member("a", "w0", host=host, pid=os.getpid(), spoke_at=100.0)
+    assert how_gone(member, client, 100.0 + silence_s) == gone
+
+
+def test_no_time_passes_while_a_worker_is_silent(bench: Bench) -> None:
+    """A limit of 0.05 s is not over during its silence; what has to be answered by all is not, and a note remains."""
+    bench.silence("w1", 10.0)
+    began = time.monotonic()
+
+    def done() -> bool:
+        if time.monotonic() - began < 0.3:
+            return False
+        bench.say("w1")
+        return True
+
+    assert not bench.desk.heard(bench.run)
+    assert bench.desk.until(bench.run, done, 0.05)
+    assert bench.desk.heard(bench.run)
+    assert bench.run.notes == ["worker w1 was not heard for 10 s; the run waited for it"]
+    assert not bench.desk.until(bench.run, lambda: False, 0.05)
+
+
+def test_a_worker_that_was_given_up_is_told_to_end_when_it_speaks(bench: Bench) -> None:
+    """It would go on with its load, in a step that is over: it ends, hands over, and leaves with an exit code."""
+    member = bench.silence("w1", 61.0)
+    bench.desk.look(bench.run)
+    assert [one.worker for one in bench.run.present] == ["w0"]
+    assert list(bench.master.clients) == ["a"]  # Locust gives it no users of the next step
+    bench.say("w1")
+    assert bench.master.sent == [("llmload_end", {"run": "r", "patience_s": 60.0, "code": 5}, "b")]
+    data = {"run": "r", "worker": "w1", "started": 7, "finished": 7, "clock_drift_s": 0.0}
+    bench.master.hears["llmload_drained"](environment=None, msg=SimpleNamespace(data=data))
+    assert (member.started, bench.master.sent[-1]) == (7, ("quit", None, "b"))
+    bench.say("w1")
+    assert len(bench.master.sent) == 2
+
+
+def test_a_step_whose_cut_requests_do_not_end_ends_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would run on into the next step, under its load."""
+    monkeypatch.setattr(stepping, "CUT_S", 0.1)
+    step = Stepping(bench.desk, bench.run, 0, 2)
+
+    def phase(*_: Any, **__: Any) -> None:
+        for worker, in_flight in (("w0", 0), ("w1", 3)):
+            bench.say(worker, in_flight=in_flight)
+
+    monkeypatch.setattr(bench.desk, "phase", phase)
+    with pytest.raises(Stop, match="step 0: 3 requests had not ended 0 s after they were cut") as stop:
+        step.close()
+    assert stop.value.code == Exit.INCOMPLETE
+
+
+@pytest.mark.parametrize(("error", "why"), [(Halt(), "stopped"), (Stop("no"), "fault"), (ValueError(), "fault")])
+def test_a_step_says_whether_the_user_or_a_fault_ended_it(
+    bench: Bench, error: BaseException, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a user can stop a run; everything else is a fault and not told as the user's doing."""
+
+    def broken(*_: Any) -> None:
+        raise error
+
+    step = Stepping(bench.desk, bench.run, 0, 2)
+    monkeypatch.setattr(step, "bring_up", broken)
+    with pytest.raises(type(error)):
+        step.perform()
+    assert step.row["ended_by"] == why
+
+
+def test_the_greenlet_of_a_run_without_workers_is_killed_by_locust(bench: Bench) -> None:
+    """Which is a fault; with workers there it is the page's Stop."""
+    assert bench.desk.whose_stop(gevent.GreenletExit()) == "stopped"
+    bench.master.clients.clear()
+    assert bench.desk.whose_stop(gevent.GreenletExit()) == "fault"
+
+
+def test_what_the_report_finds_is_an_exit_code(tmp_path: Path) -> None:
+    """A folder that cannot be judged is 4; it counts beside what the run says of itself."""
+    assert reported(tmp_path) == Exit.UNJUDGED
