@@ -9,8 +9,6 @@ from argparse import Namespace
 from typing import Any
 
 from llmload.exits import Stop
-from llmload.handover import COMMAND as COMMAND  # noqa: PLC0414  (llmload/drive still looks for it here)
-from llmload.handover import PARENT_PID as PARENT_PID  # noqa: PLC0414  (the same)
 from llmload.load import override, values
 
 DEFAULT_OUT = "runs"

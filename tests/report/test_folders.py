@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from llmload import report
 from llmload.exits import Exit, Stop
-from llmload.record.record import CUT_BY_DRAIN, CUT_BY_FAULT, CUT_BY_LEAVING, CUT_BY_STEP_END, CUT_BY_USER, OUTCOMES
+from llmload.record.record import (
+    CUT_BY_CALLER,
+    CUT_BY_DRAIN,
+    CUT_BY_FAULT,
+    CUT_BY_LEAVING,
+    CUT_BY_STEP_END,
+    CUT_BY_USER,
+    OUTCOMES,
+)
 from llmload.report import building, failures, files, records
 from tests.report.synthetic import START, lines, record, second, step, write
 from tests.report.worked import built_of, rows_of
@@ -246,8 +254,7 @@ def test_a_fault_is_not_the_users_stop(tmp_path: Path) -> None:
 
 def test_a_cut_by_the_users_own_code_or_a_leaving_worker_counts(tmp_path: Path) -> None:
     """Whoever stopped the step: only what the stop or the fault cut is left out."""
-    words = ("cut by the locustfile's own code", CUT_BY_LEAVING)
-    rows = [record(n, outcome="cancelled", error=error, end=900.0) for n, error in enumerate(words)]
+    rows = [record(n, outcome="cancelled", error=by, end=900.0) for n, by in enumerate((CUT_BY_CALLER, CUT_BY_LEAVING))]
     (row,) = rows_of(tmp_path, [record(2), *rows], steps=[step(ended_by="stopped")])
     assert (row["failed"], row["cancelled"]) == (2, 0)
 
