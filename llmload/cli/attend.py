@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.live import Live
 
 from llmload.load.scenario import Scenario
+from llmload.record import clock
 from llmload.watch import show
 from llmload.watch.follow import Follower, View
 
@@ -120,7 +121,7 @@ class Display:
 
     def draw(self) -> None:
         """Look at the run folder and show it; nothing before the first step has begun."""
-        self.view = view = self.follower.look(time.time())
+        self.view = view = self.follower.look(clock.now())
         if not any(step.phase != "to come" for step in view.steps):
             self.last = 0.0 if self.console.is_terminal else self.last
             return

@@ -89,7 +89,8 @@ def plan(scenario: Scenario) -> int:
     """Print what the run would take."""
     from llmload.load import forecast
 
-    print(forecast.of(scenario))
+    console = Console()
+    console.print(forecast.of(scenario), soft_wrap=not console.is_terminal, highlight=False, markup=False)
     return Exit.OK
 
 
