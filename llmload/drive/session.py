@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 
 STATUS_S = 0.05
 STATUS_AT_LEAST_S = 0.5
+CUT_S = 1.0
+"""By then what was cut has ended, for a process that has to go."""
 
 PHASES: dict[str, Phase] = {"warmup": "warmup", "measure": "measure"}
 """The phase in records, by that of the step; everything else is drain."""
@@ -322,14 +324,14 @@ class Session:
         )
         self.close()
 
-    def leave_early(self, timeout_s: float) -> None:
-        """This process has to go while the run goes on: cut what is in flight and send what there is."""
+    def leave_early(self, patience_s: float) -> None:
+        """This process has to go in mid-run: cut what is in flight, send what there is, wait so long for answers."""
         self.over = True
         self.gate.clear()
         self._cut = cut_words("leaving")
-        with gevent.Timeout(timeout_s, False):
+        with gevent.Timeout(patience_s + CUT_S, False):
             self._cut_all()
-            self._shipper.flush(timeout_s)
+            self._shipper.flush(patience_s)
             self._tell(words.STATUS, self.status())
 
     def close(self) -> None:

@@ -121,8 +121,10 @@ class Wiring:
             self.worker.leave()
 
     def master_gone(self) -> None:
-        """No load without a master."""
+        """No load without a master; nobody is there to hand anything over to, and the spool has it."""
         self.environment.process_exit_code = Exit.INCOMPLETE
+        if self.worker is not None:
+            self.worker.leave(patience_s=0.0)
         self.runner.quit()
 
     def on_quit(self, **_: Any) -> None:

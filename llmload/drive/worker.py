@@ -69,10 +69,10 @@ class Worker:
             }
             self._tell(words.STATUS, self._refusal)
 
-    def leave(self) -> None:
+    def leave(self, patience_s: float = LEAVE_S) -> None:
         """This process goes; if a run is on, hand over what there is."""
         if self.session is not None and not self.session.over:
-            self.session.leave_early(LEAVE_S)
+            self.session.leave_early(patience_s)
 
     def _session(self, order: Order, worker: str) -> Session:
         scenario = reading.from_resolved(order.scenario)

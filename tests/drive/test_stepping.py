@@ -3,6 +3,7 @@
 import os
 import socket
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,8 +12,7 @@ import gevent
 import pytest
 from locust.runners import STATE_RUNNING, MasterRunner
 
-from llmload.drive import stepping
-from llmload.drive.conductor import reported
+from llmload.drive import conductor, stepping
 from llmload.drive.desk import Desk, Halt, how_gone
 from llmload.drive.members import NOTHING_SAID, Member
 from llmload.drive.order import Order
@@ -169,6 +169,30 @@ def test_the_greenlet_of_a_run_without_workers_is_killed_by_locust(bench: Bench)
     assert bench.desk.whose_stop(gevent.GreenletExit()) == "fault"
 
 
+@pytest.mark.parametrize(
+    ("ended_by", "steps", "incomplete"),
+    [
+        ("window", (2, 3), True),  # the drain used the budget up: nothing is left for the second step
+        ("window", (2,), False),  # the last window was complete: the run has come to its end
+        ("budget", (2,), True),  # its window was cut
+    ],
+)
+def test_a_cap_spoils_a_run_only_if_something_was_not_run(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, ended_by: str, steps: tuple[int, ...], incomplete: bool
+) -> None:
+    """What was not run is a step that follows, or a part of a window."""
+    done = []
+    step = SimpleNamespace(perform=lambda: done.append(1), step=SimpleNamespace(spent=True, ended_by=ended_by))
+    monkeypatch.setattr(conductor, "Stepping", lambda *_: step)
+    environment: Any = SimpleNamespace(
+        runner=SimpleNamespace(register_message=lambda *_: None, client_id="a", user_count=0, start=lambda *_: None),
+        parsed_options=SimpleNamespace(),
+    )
+    bench.run.scenario = replace(bench.run.scenario, load=Load(steps=steps))
+    conductor.Conductor(environment)._all_steps(bench.run)
+    assert (len(done), bool(bench.run.incomplete)) == (1, incomplete)
+
+
 def test_what_the_report_finds_is_an_exit_code(tmp_path: Path) -> None:
     """A folder that cannot be judged is 4; it counts beside what the run says of itself."""
-    assert reported(tmp_path) == Exit.UNJUDGED
+    assert conductor.reported(tmp_path) == Exit.UNJUDGED
