@@ -387,7 +387,11 @@ class Session:
         if record.outcome == "cancelled":
             record.error = self._cutter(record.phase, cause)
         self._count(record, seat)  # first, for it cannot fail: somebody waits until nothing is in flight any more
-        line = record.to_json()
+        try:
+            line = record.to_json()
+        except Exception as error:  # whatever is wrong with it: an attempt without a record would be a lost one
+            log.exception("llmload: a record could not be written")
+            line = bare(record, f"the record could not be written ({type(error).__name__}: {error})").to_json()
         self._spool.finish(line)
         self._shipper.add(record.seq, line)
 
@@ -481,6 +485,13 @@ class Session:
             words.RECORDS,
             {"worker": self.worker, "run": self.order.run, "batch": batch, "rows": [list(row) for row in rows]},
         )
+
+
+def bare(record: RequestRecord, error: str) -> RequestRecord:
+    """The attempt of a record, as a protocol error and without anything that a server said."""
+    own = ("run", "worker", "seq", "step", "concurrency", "phase", "workload", "prompt", "sent_at", "rate",
+           "scheduled_at", "requested_input_tokens", "requested_output_tokens")  # fmt: skip
+    return RequestRecord(**{name: getattr(record, name) for name in own}, outcome="protocol_error", error=error)
 
 
 def cut_words(why: str) -> dict[str, str]:

@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
+LARGEST = 2**53
+"""No count is larger: beyond it JSON's numbers are no longer exact, and a record could not be written down."""
+
 
 def whole_number(value: Any) -> int | None:
-    """A count as an integer; None for anything else."""
-    if isinstance(value, bool):
+    """A count as an integer; None for anything else, one beyond 2^53 included."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -LARGEST <= value <= LARGEST:
         return None
-    if isinstance(value, int):
-        return value
-    return int(value) if isinstance(value, float) and value.is_integer() else None
+    return int(value) if isinstance(value, int) or value.is_integer() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -326,6 +326,23 @@ def test_a_record_that_cannot_be_kept_holds_nobody_for_ever(bench: Bench, monkey
     assert (status["in_flight"], status["started"], status["finished"]) == (0, 1, 1)
 
 
+def test_a_record_that_json_cannot_hold_leaves_a_bare_one(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be written is told as a protocol error: no attempt goes without a record, none stays in flight."""
+    as_dict = RequestRecord.as_dict
+    beyond = {"input_tokens": 2**70}
+    monkeypatch.setattr(RequestRecord, "as_dict", lambda row: as_dict(row) | (beyond if row.outcome == "ok" else {}))
+    seat = bench.session.sit()
+    bench.begin()
+    task = bench.attempt(seat)
+    bench.client.finish()
+    task.join()
+    (row,) = bench.records()
+    assert (row["seq"], row["prompt"], row["outcome"], row["ttft_ms"]) == (0, "w0.0.0", "protocol_error", None)
+    assert row["error"].startswith("the record could not be written (TypeError: ")
+    assert bench.session.status()["in_flight"] == 0
+    assert spool.read(bench.path).records.keys() == {0}
+
+
 def test_no_collection_in_a_run_without_steps(tmp_path: Path) -> None:
     """Such a run measures from its first moment: collections wait until it is over."""
     bench = Bench(tmp_path, free=True)

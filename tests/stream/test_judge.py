@@ -181,6 +181,8 @@ HIDDEN = counted(5, 200, completion_tokens_details={"reasoning_tokens": 198})
         ("usage_odd", (*PLAIN[:4], (340, counted(0, 3)), DONE), {}),
         ("usage_odd", (*PLAIN[:4], (340, counted(5, -1)), DONE), {}),
         ("usage_odd", (*PLAIN[:4], (340, counted(5, None)), DONE), {}),
+        ("usage_odd", (*PLAIN[:4], (340, counted(5, 10**400)), DONE), {}),
+        ("usage_odd", (*PLAIN[:4], (340, counted(5, 2**53 + 1)), DONE), {}),
         ("prompt_truncated", (*PLAIN, DONE), {"words_sent": 11}),
         ("id_changed", (*PLAIN[:4], (330, said(finish="stop").replace(b"c1", b"c2")), PLAIN[4], DONE), {}),
         ("late_usage", (*PLAIN[:4], (400.6, counted(5, 3)), (410, event("[DONE]"))), {}),
