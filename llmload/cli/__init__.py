@@ -10,6 +10,7 @@ import sys
 from typing import Protocol, cast
 
 from llmload import __version__
+from llmload.cli import outlet
 from llmload.exits import Exit, Stop
 
 COMMANDS = {
@@ -39,6 +40,18 @@ def usage() -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    outlet.prepare()
+    with outlet.lasting() as (out, _):
+        code = obey(argv)
+        out.flush()
+        if out.failure is not None and out.failure.errno not in outlet.GONE:
+            print(f"llmload: standard output took no more: {out.failure.strerror}", file=sys.stderr)
+            code = max(code, Exit.INCOMPLETE)
+        return code
+
+
+def obey(argv: list[str] | None) -> int:
+    """Find the command, run it, and make every planned end an exit code."""
     words = sys.argv[1:] if argv is None else argv
     if not words or words[0] in {"-h", "--help"}:
         print(usage())
@@ -50,14 +63,14 @@ def main(argv: list[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"llmload: unknown command {name!r}; expected one of: {', '.join(COMMANDS)}", file=sys.stderr)
         return Exit.USAGE
-    command = cast("Command", importlib.import_module(f"llmload.cli.{name}"))
-    parser = argparse.ArgumentParser(prog=f"llmload {name}", description=COMMANDS[name], allow_abbrev=False)
-    command.add_arguments(parser)
     try:
+        command = cast("Command", importlib.import_module(f"llmload.cli.{name}"))
+        parser = argparse.ArgumentParser(prog=f"llmload {name}", description=COMMANDS[name], allow_abbrev=False)
+        command.add_arguments(parser)
         return int(command.main(parser.parse_args(words[1:])))
     except Stop as stop:
         print(f"llmload {name}: {stop.message}", file=sys.stderr)
         return stop.code
-    except BrokenPipeError:  # the reader of our output left (`llmload report … | head`)
-        sys.stderr.close()
-        return Exit.OK
+    except KeyboardInterrupt:
+        print(f"llmload {name}: stopped by Ctrl-C; what was written before stays", file=sys.stderr)
+        return Exit.INCOMPLETE

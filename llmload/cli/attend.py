@@ -35,10 +35,14 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.count = 0
+        self.patience: int | None = None
+        """How many are counted; one more is a KeyboardInterrupt. None: all are."""
 
     def __call__(self, _number: int, _frame: FrameType | None) -> None:
         """The signal handler."""
         self.count += 1
+        if self.patience is not None and self.count > self.patience:
+            raise KeyboardInterrupt
 
     @contextlib.contextmanager
     def counted(self) -> Iterator["Interrupts"]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from llmload.cli import outlet
 from llmload.exits import Exit, Stop
 from llmload.load.call import Call
 from llmload.record.record import RequestRecord, Tags
@@ -83,6 +84,7 @@ def main(args: argparse.Namespace) -> int:
     """Send the request and show what became of it; 0 only for outcome `ok`, 6 if it was stopped, 3 for the rest."""
     record = probe(args, prompt_of(args))
     if args.json:
+        outlet.as_utf8()
         sys.stdout.write(record.to_json().decode() + "\n")
     else:
         from llmload.cli.timeline import show

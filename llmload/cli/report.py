@@ -4,9 +4,13 @@ import argparse
 import sys
 from pathlib import Path
 
+from llmload.cli import outlet
 from llmload.exits import Exit, Stop
 
 FORMATS = ("table", "markdown", "csv", "json", "html")
+
+UTF8 = ("json", "html")
+"""Of these, those that are UTF-8 by their definition, whatever the terminal is."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +50,8 @@ def main(args: argparse.Namespace) -> int:
             console = Console()
             terminal.show(built, console if console.is_terminal else Console(width=terminal.WIDTH))
         else:
+            if args.format in UTF8:
+                outlet.as_utf8()
             sys.stdout.write(files.FORMATS[args.format](built))
             for sentence in built.failures:
                 print(f"llmload report: {sentence}", file=sys.stderr)

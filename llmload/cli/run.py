@@ -110,8 +110,10 @@ def folder_for(args: Namespace, scenario: Scenario) -> Path:
 
 def environment(command: list[str]) -> dict[str, str]:
     """The environment of the Locust process: ours, who started it, and what the user typed."""
+    encoding = sys.stdout.encoding
     return {
         **os.environ,
+        **({} if encoding.lower() == "utf-8" else {"PYTHONIOENCODING": f"{encoding}:replace"}),
         handover.PARENT_PID: str(os.getpid()),
         handover.COMMAND: orjson.dumps(command).decode(),
         "PYTHONUNBUFFERED": "1",
@@ -131,18 +133,18 @@ def perform(args: Namespace, scenario: Scenario, host: str, typed: list[str]) ->
     if not console.is_terminal:
         console.width = WIDTH
     base_url = target.resolve(host).base_url
-    folder = folder_for(args, scenario)
-    console.print(f"{scenario.name}: {base_url}", style="bold", highlight=False, markup=False, soft_wrap=True)
-    console.print(f"$ {launch.shown(args, host)}", style="dim", highlight=False, markup=False, soft_wrap=True)
-    console.print("starting it, and looking at the endpoint …\n", style="dim")
-    sys.stdout.flush()
-    if args.web:
-        console.print(f"web page: http://127.0.0.1:{launch.WEB_PORT}\n", highlight=False)
-    port = None if args.master else ports.free()
-    command = launch.started(args, host, folder, port)
-    log = folder / attend.LOG
-    display = attend.Display(console, folder, scenario)
     with attend.Interrupts().counted() as interrupts:
+        folder = folder_for(args, scenario)
+        console.print(f"{scenario.name}: {base_url}", style="bold", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"$ {launch.shown(args, host)}", style="dim", highlight=False, markup=False, soft_wrap=True)
+        console.print("starting it, and looking at the endpoint …\n", style="dim")
+        sys.stdout.flush()
+        if args.web:
+            console.print(f"web page: http://127.0.0.1:{launch.WEB_PORT}\n", highlight=False)
+        port = None if args.master else ports.free()
+        command = launch.started(args, host, folder, port)
+        log = folder / attend.LOG
+        display = attend.Display(console, folder, scenario)
         try:
             child = attend.start(command, log, environment(typed))
         except OSError as error:
@@ -152,7 +154,10 @@ def perform(args: Namespace, scenario: Scenario, host: str, typed: list[str]) ->
         finally:
             display.close()
             attend.kill(child)  # whatever it forked and left behind
-    return settle(args, console, folder, code, interrupted=interrupts.count > 0)
+        before = interrupts.count
+        interrupts.patience = before + 1  # the report is finished all the same; who insists ends it
+        verdict = settle(args, console, folder, code, interrupted=before > 0)
+        return max(verdict, Exit.INCOMPLETE) if interrupts.count > before else verdict
 
 
 def settle(args: Namespace, console: Console, folder: Path, code: int, *, interrupted: bool) -> int:
