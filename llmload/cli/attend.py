@@ -1,10 +1,12 @@
 """Attends to a Locust process: starts it in a session of its own, shows its run, passes on Ctrl-C, sees it end.
 
-The first Ctrl-C (or SIGTERM) becomes one SIGINT to the master, which ends the run and keeps everything; the second
-kills the whole session at once. Imports no Locust; what goes on is read from the run folder.
+The first Ctrl-C (or SIGTERM, or SIGHUP) becomes one SIGINT to the master, which ends the run and keeps everything; the
+second kills the whole session at once, and so does a master that has not ended GRACE_S after the first. Imports no
+Locust; what goes on is read from the run folder.
 """
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -29,17 +31,26 @@ LOOK_S = 0.5
 LINE_S = 5.0
 """How often a line is printed where there is no terminal."""
 
+GRACE_S = 30.0
+"""How long a child may take to end behind a first Ctrl-C: requests are cut, so little is left to wait for."""
+
 
 class Interrupts:
-    """Counts Ctrl-C and SIGTERM while the block lasts, in place of what they do otherwise."""
+    """Counts Ctrl-C, SIGTERM and SIGHUP while the block lasts, in place of what they do otherwise.
+
+    A terminal that hangs up tells it once or twice, by itself and by its shell: that counts once, and not at all
+    behind a Ctrl-C. Where it is to be ignored (`nohup`) it stays ignored.
+    """
 
     def __init__(self) -> None:
         self.count = 0
         self.patience: int | None = None
         """How many are counted; one more is a KeyboardInterrupt. None: all are."""
 
-    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
         """The signal handler."""
+        if number == signal.SIGHUP and self.count:
+            return
         self.count += 1
         if self.patience is not None and self.count > self.patience:
             raise KeyboardInterrupt
@@ -47,7 +58,10 @@ class Interrupts:
     @contextlib.contextmanager
     def counted(self) -> Iterator["Interrupts"]:
         """Install the handler, and the former ones again behind the block."""
-        former = {number: signal.signal(number, self) for number in (signal.SIGINT, signal.SIGTERM)}
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        former = {number: signal.signal(number, self) for number in numbers}
         try:
             yield self
         finally:
@@ -84,6 +98,7 @@ def until_end(
 ) -> int:
     """Wait for the child, `look` meanwhile, and pass on interrupts; returns its exit code as Popen tells it."""
     passed = 0
+    deadline = math.inf
     while True:
         try:
             return child.wait(LOOK_S / 2)
@@ -97,6 +112,11 @@ def until_end(
             else:
                 say("stopping: requests in flight are cut and recorded, the report follows; once more ends at once")
                 child.send_signal(signal.SIGINT)
+                deadline = time.monotonic() + GRACE_S
+        elif time.monotonic() > deadline:
+            deadline = math.inf
+            say(f"it has not ended within {GRACE_S:g} s: ending at once; what was recorded so far stays")
+            kill(child)
         look()
 
 
