@@ -10,6 +10,7 @@ import os
 import shlex
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
@@ -66,8 +67,9 @@ def main(args: Namespace) -> int:
     host = args.host or os.environ.get(HOST)
     if not host and not args.dry_run:
         raise Stop(f"no endpoint: name it with --host URL, or set {HOST}")
-    check_verdict_options(args)
+    check_fail_ratio(args.max_fail_ratio)
     scenario = reading.load(args.scenario, options.overrides(args))
+    check_gates(args.gate or (), scenario)
     if host:
         target.resolve(host)
     if not host or args.dry_run:
@@ -75,14 +77,27 @@ def main(args: Namespace) -> int:
     return perform(args, scenario, host, ["llmload", *sys.argv[1:]])
 
 
-def check_verdict_options(args: Namespace) -> None:
-    """Gates and the fail ratio are read before anything is sent. Raises Stop(USAGE)."""
+def check_fail_ratio(ratio: float | None) -> None:
+    """Raises Stop(USAGE) for what is no share."""
+    if ratio is not None and not 0 <= ratio <= 1:
+        raise Stop(f"--max-fail-ratio: expected a share from 0 to 1, got {ratio:g}")
+
+
+def check_gates(texts: Sequence[str], scenario: Scenario) -> None:
+    """Gates are read before anything is sent. Raises Stop(USAGE) for one that the scenario's rows can never hold."""
     from llmload.report import gates
 
-    for text in args.gate or ():
-        gates.parse(text)
-    if args.max_fail_ratio is not None and not 0 <= args.max_fail_ratio <= 1:
-        raise Stop(f"--max-fail-ratio: expected a share from 0 to 1, got {args.max_fail_ratio:g}")
+    classes = ["all", *(item.name for item in scenario.classes)]
+    steps = scenario.load.steps
+    for text in texts:
+        gate = gates.parse(text)
+        if gate.workload not in classes:
+            raise Stop(
+                f"--gate {text!r}: the scenario has no class {gate.workload!r}; expected one of: {', '.join(classes)}"
+            )
+        if gate.step is not None and gate.step not in steps:
+            there = ", ".join(f"{step}" for step in dict.fromkeys(steps))
+            raise Stop(f"--gate {text!r}: the scenario has no step of {gate.step:g}; expected one of: {there}")
 
 
 def plan(scenario: Scenario) -> int:

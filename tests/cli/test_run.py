@@ -62,6 +62,8 @@ USAGE: dict[str, tuple[str, tuple[str, ...], str]] = {
     "no duration": (QUICK, ("--duration", "soon"), r"--duration: expected a duration"),
     "no pair": (QUICK, ("--set", "x"), r"--set: expected KEY=VALUE"),
     "no gate": (QUICK, ("--gate", "ttft<5"), r"--gate"),
+    "gate of no step": (QUICK, ("--gate", "success_share>=0.9@99"), r"no step of 99; expected one of: 1, 2"),
+    "gate of no class": (QUICK, ("--gate", "nope/ttft_ms.p50<=5"), r"no class 'nope'; expected one of: all, short"),
     "no share": (QUICK, ("--max-fail-ratio", "7"), r"--max-fail-ratio: expected a share"),
     "no process": (QUICK, ("--processes", "0"), r"--processes: expected 1 or more"),
     "no URL": (QUICK, ("--host", "ftp://x"), r"expected http or https"),
