@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from llmload.cli import outlet
 from llmload.exits import Exit, Stop
 from llmload.load.call import Call
@@ -59,8 +61,14 @@ def json_object(text: str) -> dict[str, Any]:
         value = json.loads(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"no JSON: {error}") from None
+    except RecursionError:
+        raise argparse.ArgumentTypeError("nested too deeply") from None
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError(f"expected a JSON object, got {text}")
+    try:
+        orjson.dumps(value)  # as it will be sent
+    except orjson.JSONEncodeError as error:
+        raise argparse.ArgumentTypeError(f"cannot be sent: {error}") from None
     return value
 
 

@@ -188,3 +188,20 @@ def test_it_starts_without_locust() -> None:
     """A probe needs gevent and the SDK, and none of the load generator."""
     code = "import sys, llmload.cli.probe, llmload.send.client; sys.exit('locust' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[" * 60000, "nested too deeply"),
+        ('{"a":' * 300 + "1" + "}" * 300, "cannot be sent"),
+        ('{"seed": 1000000000000000000000000000000}', "cannot be sent"),
+        ("[1]", "expected a JSON object"),
+    ],
+)
+def test_a_body_that_cannot_be_sent_is_wrong_usage(text: str, sentence: str) -> None:
+    """It is told as argparse tells its own, with no traceback."""
+    done = probe("--host", "http://127.0.0.1:9", "--extra-body", text)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
