@@ -71,9 +71,23 @@ class Conductor:
     # The run of a scenario
 
     def steps(self) -> None:
-        """Run the scenario that the options name, from beginning to end. Sets the exit code; raises nothing."""
+        """Run the scenario that the options name, from beginning to end. Sets the exit code; raises nothing.
+
+        Locust would never end if this raised, so what comes out of a handler too (a log that cannot be written) is
+        dropped, and the exit code is then the one that was set first.
+        """
         self.idle.clear()
+        self.environment.process_exit_code = Exit.INCOMPLETE
         self._greenlet = gevent.getcurrent()
+        try:
+            self._steps()
+        except (Exception, Halt, gevent.GreenletExit):
+            log.exception("llmload: a fault of llmload itself")
+        finally:
+            self._greenlet = None
+            self.idle.set()
+
+    def _steps(self) -> None:
         try:
             prepared = prepare.prepare(self._wanted(), self.voice.say)
             self._run(self._open(prepared, free=False))
@@ -84,9 +98,6 @@ class Conductor:
         except Exception as error:
             log.exception("llmload: a fault of llmload itself")
             self._refuse(Stop(f"a fault of llmload itself ended the run: {error!r}; the log has more", Exit.INCOMPLETE))
-        finally:
-            self._greenlet = None
-            self.idle.set()
 
     def _run(self, run: Run) -> None:
         why = "step"
@@ -110,8 +121,8 @@ class Conductor:
     def _all_steps(self, run: Run) -> None:
         for index, concurrency in enumerate(run.scenario.load.steps):
             stepping = Stepping(self.desk, run, index, concurrency)
+            run.book.write()  # before workers are taken in: where it fails, nobody is waited for who knows of no run
             self._enlist(run)
-            run.book.write()
             # at this rate Locust starts all that are missing at once, in one message to each worker
             self.runner.start(concurrency, float(max(concurrency, self.runner.user_count)))
             stepping.perform()
@@ -256,8 +267,8 @@ class Conductor:
 
     def _refuse(self, stop: Stop) -> None:
         """The run could not begin."""
-        self.voice.complain(stop.message)
         self.environment.process_exit_code = stop.code
+        self.voice.complain(stop.message)
 
 
 def reported(folder: Path) -> Exit:

@@ -3,12 +3,15 @@
 Under `llmload run` the terminal is standard output, and standard error is a log file in which the sentence that
 ended the run must be the last that begins with `llmload: `. Under plain `locust` everything goes to Locust's log,
 which is the terminal unless a log file was asked for, and is on the page's Logs tab too.
+
+Nobody may be there to hear it: a reader of the terminal that left, or a disk that is full, ends no run.
 """
 
+import contextlib
 import logging
 import os
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 from llmload.handover import PARENT_PID
 
@@ -28,16 +31,43 @@ class Voice:
         """Something to know."""
         log.info(sentence)
         if self._aloud:
-            print(sentence, flush=True)
+            aloud(sentence, sys.stdout)
 
     def complain(self, sentence: str) -> None:
         """Something that went wrong, and what to do."""
         log.error(sentence)
         self._last = sentence
         if self._aloud:
-            print(f"llmload: {sentence}", file=sys.stderr, flush=True)
+            aloud(f"llmload: {sentence}", sys.stderr)
 
     def last_words(self) -> None:
         """Repeat the last complaint behind everything that Locust printed at its end."""
         if self._last is not None and self.attended:
-            print(f"llmload: {self._last}", file=sys.stderr, flush=True)
+            aloud(f"llmload: {self._last}", sys.stderr)
+
+
+def aloud(line: str, to: TextIO | None) -> None:
+    """Print a line, if anything takes it."""
+    if to is None:
+        return
+    try:
+        print(line, file=to, flush=True)
+    except (OSError, ValueError):  # gone, full, or closed
+        with contextlib.suppress(OSError, ValueError):
+            drop(to)
+
+
+def drop(to: TextIO) -> None:
+    """Let go of what an output did not take, or Python tries again at its end and fails with an exit code of its own.
+
+    The output itself stays: a disk that is full now may have room again.
+    """
+    kept = os.dup(to.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, to.fileno())
+        to.flush()
+        os.dup2(kept, to.fileno())
+    finally:
+        os.close(kept)
+        os.close(nowhere)

@@ -1,0 +1,84 @@
+"""What is said to the user, where nobody can hear it."""
+
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from llmload.drive import conductor
+from llmload.drive.conductor import Conductor
+from llmload.drive.voice import Voice
+from llmload.exits import Exit, Stop
+
+SPEAK = """
+from argparse import Namespace
+from llmload.drive.voice import Voice
+voice = Voice(Namespace(logfile="some.log"))
+voice.say("one")
+voice.say("two")
+voice.complain("three")
+voice.last_words()
+"""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_ends_nothing() -> None:
+    """Both outputs go to a disk that is full, as locust.log may: no exception, no other exit code."""
+    with Path("/dev/full").open("w") as full:
+        assert subprocess.run([sys.executable, "-c", SPEAK], stdout=full, stderr=full, check=False).returncode == 0
+
+
+def test_a_reader_that_left_ends_nothing() -> None:
+    """Standard output is a pipe that nobody reads any more; what is said elsewhere is said."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run([sys.executable, "-c", SPEAK], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (
+        0,
+        "three\nllmload: three\n",
+    )  # the log's handler of last resort, then the voice
+
+
+def test_a_closed_output_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process without standard output says nothing."""
+    monkeypatch.setattr(sys, "stdout", None)
+    Voice(Namespace(logfile="some.log")).say("one")
+
+
+def test_a_complaint_that_fails_lets_locust_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a handler raises: the shape's greenlet goes on to end Locust, with exit code 6."""
+    made: Any = Conductor.__new__(Conductor)
+    made.environment = SimpleNamespace(process_exit_code=None)
+    made.idle = SimpleNamespace(clear=lambda: None, set=lambda: None)
+    made._greenlet = None
+
+    def broken(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Conductor, "_wanted", broken)
+    monkeypatch.setattr(Conductor, "_refuse", broken)
+    made.steps()
+    assert made.environment.process_exit_code == Exit.INCOMPLETE
+
+
+def test_nobody_is_taken_in_for_a_step_that_cannot_be_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full before the first step: no worker has the run's order, so none is waited for at the end."""
+    made: Any = Conductor.__new__(Conductor)
+    made.desk = None
+    taken: list[Any] = []
+    monkeypatch.setattr(Conductor, "_enlist", lambda _self, run: taken.append(run))
+    monkeypatch.setattr(conductor, "Stepping", lambda *_: None)
+
+    def full() -> None:
+        raise Stop("run.json: cannot be written", Exit.INCOMPLETE)
+
+    load = SimpleNamespace(steps=(1,))
+    with pytest.raises(Stop):
+        made._all_steps(SimpleNamespace(scenario=SimpleNamespace(load=load), book=SimpleNamespace(write=full)))
+    assert not taken
