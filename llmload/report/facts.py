@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from llmload.exits import Exit, Stop
 from llmload.record import runfolder
-from llmload.report import generator, kinds, late, lost, measures, records, steps
+from llmload.report import generator, kinds, late, lost, measures, records, shape, steps
 from llmload.report.steps import Step
 
 SCHEMA = 1
@@ -102,7 +102,7 @@ class Facts:
 
 
 def read(folder: Path) -> Facts:
-    """All facts of a run folder. Raises Stop(UNJUDGED) for a folder that is no run or of a newer format."""
+    """All facts of a run folder. Raises Stop(UNJUDGED) for one that is no run, of a newer format or damaged."""
     run = runfolder.read_run(folder)
     schema = run.get("schema")
     if not isinstance(schema, int) or schema > SCHEMA:
@@ -111,6 +111,8 @@ def read(folder: Path) -> Facts:
             "update llmload",
             Exit.UNJUDGED,
         )
+    if (fault := shape.wrong(run)) is not None:
+        raise Stop(f"{folder / runfolder.RUN}: {fault}; the file was damaged or changed: restore it", Exit.UNJUDGED)
     table = records.read(folder)
     frame = table.frame
     scenario = run.get("scenario") or {}

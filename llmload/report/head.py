@@ -11,6 +11,11 @@ from llmload.report.facts import Facts
 UNKNOWN = "unknown"
 
 
+def told(facts: dict[str, Any] | None) -> dict[str, Any]:
+    """What of these facts is there: null is as if unsaid."""
+    return {name: value for name, value in (facts or {}).items() if value is not None}
+
+
 def what(facts: Facts) -> list[tuple[str, str]]:
     """The facts a reader needs first, as (name, text)."""
     run, scenario = facts.run, facts.scenario
@@ -53,7 +58,7 @@ def api(facts: Facts) -> str:
 
 def load(scenario: dict[str, Any], steps: int) -> str:
     """The load in a sentence."""
-    plan = scenario.get("load") or {}
+    plan = told(scenario.get("load"))
     if plan.get("steps"):
         levels = ", ".join(str(level) for level in plan["steps"])
         return f"closed loop, {levels} in flight, window of {plan.get('window_s', 0):g} s"
@@ -74,10 +79,10 @@ def when(run: dict[str, Any]) -> str:
 def settings(facts: Facts) -> list[tuple[str, str]]:
     """The record of settings: limits in force, connections, cache busting, who counted tokens, and so on."""
     scenario = facts.scenario
-    plan, sending = scenario.get("load") or {}, facts.run.get("sending") or {}
-    limits = {**(scenario.get("limits") or {}), **{name: sending[name] for name in LIMITS if sending.get(name)}}
+    plan, sending = told(scenario.get("load")), facts.run.get("sending") or {}
+    limits = {**told(scenario.get("limits")), **{name: sending[name] for name in LIMITS if sending.get(name)}}
     preflight = facts.run.get("preflight") or {}
-    slo = {name: bound for name, bound in (scenario.get("slo") or {}).items() if bound is not None}
+    slo = told(scenario.get("slo"))
     rows = [
         (
             "limits of a request",
@@ -113,7 +118,10 @@ def settings(facts: Facts) -> list[tuple[str, str]]:
         share = item.get("shared_prefix_share") or 0
         prefix = f", {share:.0%} with a shared prefix of {item.get('shared_prefix_tokens')} tokens" if share else ""
         rows.append(
-            (f"class {item['name']}", f"weight {item.get('weight', 1):g}, source {item.get('source', UNKNOWN)}{prefix}")
+            (
+                f"class {item['name']}",
+                f"weight {told(item).get('weight', 1):g}, source {item.get('source', UNKNOWN)}{prefix}",
+            )
         )
     rows.append(("CPU of the workers", processors(facts)))
     rows += [("note of the preflight", str(note)) for note in preflight.get("notes") or ()]
@@ -141,7 +149,7 @@ def window(plan: dict[str, Any]) -> str:
 
 def between(facts: Facts) -> str:
     """What was cut at the end of steps, so that its dead work may have burdened the next one."""
-    plan = facts.scenario.get("load") or {}
+    plan = told(facts.scenario.get("load"))
     cut = [f"{step.abandoned} at the end of {step.words}" for step in facts.steps if step.abandoned]
     pause = f"a pause of {plan.get('settle_s', 0):g} s where requests were cut"
     return f"{pause}; cut: {', '.join(cut)}" if cut else f"{pause}; none were"
@@ -164,11 +172,11 @@ def connections(scenario: dict[str, Any], sending: dict[str, Any]) -> str:
 def tokens(facts: Facts, preflight: dict[str, Any]) -> str:
     """Who counted output tokens."""
     sources = sorted({source for source in facts.words("output_tokens_source") if source is not None})
-    told = {
+    names = {
         "server": "the server (usage)",
         "tokenizer": "a tokenizer file",
         "events": "nobody: one per event, an estimate",
     }
-    words = [told.get(source, source) for source in sources] or [UNKNOWN]
+    words = [names.get(source, source) for source in sources] or [UNKNOWN]
     refused = ["stream_options was refused"] if preflight.get("stream_options_refused") else []
     return "; ".join([*words, *refused])

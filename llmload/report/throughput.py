@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 CHUNK = 2_000_000
 """Events that are unfolded at a time: bounds memory, whatever the length of the run."""
+MOST_SECONDS = 1_000_000
+"""A longer window (a garbled clock, hardly a run) gets no busiest second: there are no buckets for so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ def per_group(stream: Stream, groups: NDArray[np.int64], count: int, window: tup
     """
     begin, end = window
     seconds = max(int(end - begin), 0)
+    if seconds > MOST_SECONDS:
+        seconds = 0
     bins = np.zeros((count, seconds + 1))
     overlapping = (stream.start <= end) & (stream.end >= begin) & ~np.isnan(stream.first_ms) & (stream.tokens > 0)
     chosen = np.flatnonzero(overlapping)
