@@ -15,9 +15,14 @@ import orjson
 
 from llmload.load.scenario import Scenario
 from llmload.record import runfolder
+from llmload.record.record import CUT_BY_FAULT, CUT_BY_USER
 
 LIVE_S = 5.0
 """Tokens per second of a step that is running are those of the last so many seconds."""
+
+
+STOPPED = (None, CUT_BY_USER, CUT_BY_FAULT)
+"""Who cut an attempt that is no failure for it: the user's stop and a fault say nothing about the server."""
 
 
 class Tail:
@@ -68,7 +73,7 @@ class Step:
     warmup: int = 0
     ok: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
-    """Failures by outcome."""
+    """Failures by outcome; what was cut, by who cut it."""
     by_class: Counter[str] = field(default_factory=Counter)
     """Measured requests that ended, by workload class."""
     ttft_ms: list[float] = field(default_factory=list)
@@ -82,7 +87,7 @@ class Step:
 
     @property
     def failed(self) -> int:
-        """Measured requests that failed (those that were cancelled are none)."""
+        """Measured requests that failed, those that the drain limit cut among them (the user's stop makes none)."""
         return self.outcomes.total()
 
     @property
@@ -178,6 +183,8 @@ class Follower:
                 bisect.insort(step.ttft_ms, row["ttft_ms"])
         elif row.get("outcome") != "cancelled":
             step.outcomes[str(row.get("outcome"))] += 1
+        elif row.get("error") not in STOPPED:
+            step.outcomes[str(row["error"])] += 1
 
     def place(self, step: Step, row: dict[str, Any], now: float) -> None:
         """Phase and pace of a step from its row in run.json."""

@@ -105,9 +105,12 @@ def row(table: Table, step: Step, view: View, scenario: Scenario) -> None:
         table.add_row("", str(step.concurrency), style="dim")
         return
     live = step.index == view.current
+    mark, colour = MARKS[step.phase], "cyan" if live else "green"
+    if step.phase == "done" and not step.ok:
+        mark, colour = "✗", "red"
     note = phase(step, scenario) if live or step.ended_by in ENDS else ""
     table.add_row(
-        Text(MARKS[step.phase], "cyan" if live else "green"),
+        Text(mark, colour),
         f"{amount(view.in_flight)}/{step.concurrency}" if live else str(step.concurrency),
         str(step.ok),
         Text(str(step.failed), "red" if step.failed else ""),

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from llmload.load.scenario import Load, Scenario, WorkloadClass
 from llmload.record import runfolder
+from llmload.record.record import CUT_BY_DRAIN, CUT_BY_USER
 from llmload.watch import show
 from llmload.watch.follow import Follower, Step, Tail, View, remaining, window_left
 
@@ -162,3 +163,21 @@ def test_a_window_says_what_it_waits_for() -> None:
 def test_amounts(value: float | None, text: str) -> None:
     """Three digits, and nothing measured is no zero."""
     assert show.amount(value) == text
+
+
+def test_a_step_that_failed_whole_gets_no_tick(tmp_path: Path) -> None:
+    """What the drain limit cut failed, what the user's stop cut did not; without any success the mark is a cross."""
+    times = {"started_at": 1.0, "window_started_at": 2.0, "window_ended_at": 3.0, "ended_at": 4.0}
+    steps = [{"step": index, **times} for index in (0, 1)]
+    runfolder.write_json(tmp_path / runfolder.RUN, {"started_at": 1.0, "steps": steps})
+    drained = {**record("cancelled", None), "error": CUT_BY_DRAIN}
+    append(
+        tmp_path / runfolder.REQUESTS,
+        *(drained, drained, {**record("cancelled", None), "error": CUT_BY_USER}),
+        record(step=1),
+    )
+    view = Follower(tmp_path, SCENARIO).look(now=5.0)
+    assert [step.failed for step in view.steps] == [2, 0]
+    text = rendered(view)
+    assert (text.count("✗"), text.count("✓")) == (1, 1)
+    assert f"failed: 2 {CUT_BY_DRAIN}" in text
