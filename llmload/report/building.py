@@ -34,6 +34,11 @@ class Built:
         """The exit code of design.md: the higher of several wins."""
         return max(VERDICTS[self.verdict.word], Exit.FAILED if self.failures else Exit.OK)
 
+    @property
+    def failed(self) -> str | None:
+        """What stands beside the verdict where gates or steps failed: the verdict alone would look like success."""
+        return f"gates and steps: FAILED (exit code {int(self.exit_code)})" if self.failures else None
+
 
 def compute(folder: Path, conditions: Sequence[str] = (), max_fail_ratio: float | None = None) -> Built:
     """The figures and the verdict, without a file."""

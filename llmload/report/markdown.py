@@ -29,7 +29,7 @@ def text(built: Built) -> str:
 
 
 def _verdict(built: Built) -> str:
-    words = [f"Verdict: **{built.verdict.word}**"]
+    words = [f"Verdict: **{built.verdict.word}**" + (f"; **{built.failed}**" if built.failed else "")]
     words += [f"- {_plain(reason)}" for reason in built.verdict.reasons]
     for judged in built.gates:
         held = "holds" if judged.holds else "**does not hold**"

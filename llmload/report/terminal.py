@@ -59,6 +59,8 @@ def rendered(built: Built, width: int = WIDTH) -> RenderableType:
     parts += [Text(f" {one_line(sentence)}", style="red") for sentence in missed]
     parts.append(Text.assemble(" verdict: ", (built.verdict.word, STYLES[built.verdict.word])))
     parts += _bullets(built.verdict.reasons, "-")
+    if built.failed:
+        parts.append(Text(f" {built.failed}", style="bold red"))
     if (built.folder / "report.html").exists():
         parts.append(Text(f" files:   {built.folder}/report.html, report.md, table.csv, summary.json"))
     return Group(*parts)

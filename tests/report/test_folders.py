@@ -191,6 +191,18 @@ def test_a_step_in_which_everything_failed_is_a_row(tmp_path: Path) -> None:
     assert built.exit_code == Exit.FAILED
 
 
+def test_what_failed_stands_beside_the_verdict(tmp_path: Path) -> None:
+    """Nothing is wrong with the run (OK), and the exit code is 1: said wherever the verdict is, and only then."""
+    built = built_of(tmp_path / "bad", [record(0, outcome="ttft_timeout", end=1000.0)])
+    assert (built.verdict.word, built.exit_code) == ("OK", Exit.FAILED)
+    words = "gates and steps: FAILED (exit code 1)"
+    assert f" verdict: OK\n {words}\n" in files.FORMATS["table"](built)
+    assert f"Verdict: **OK**; **{words}**\n" in files.FORMATS["markdown"](built)
+    assert f'<span class="badge no">{words}</span>' in files.FORMATS["html"](built)
+    good = built_of(tmp_path / "good", [record(0)])
+    assert not [kind for kind in ("table", "markdown", "html") if "FAILED" in files.FORMATS[kind](good)]
+
+
 def test_a_step_that_failed_in_its_warm_up_is_told(tmp_path: Path) -> None:
     """Its window never opened: outcome and the server's words stand in the sentence, and What failed has them."""
     rows = [record(n, phase="warmup", outcome="http_error", end=5.0, error="500 boom") for n in range(3)]
