@@ -4,6 +4,7 @@ A greenlet wakes every 20 ms and notes how late it was: that is how late everyth
 second CPU, memory, streams and what the client metered go into one line.
 """
 
+import contextlib
 import gc
 import resource
 import time
@@ -52,6 +53,7 @@ class Sampler:
         self._streams = streams
         self._emit = emit
         self._process = psutil.Process()
+        self._last_rss: int = self._process.memory_info().rss
         self.stood_still_s = 0.0
         """For how long in all nothing at all went on here."""
         self._greenlet = gevent.spawn(self._run)
@@ -89,9 +91,15 @@ class Sampler:
                 "stamp_lag_ms": meter.stamp_lag_ms,
                 "streams": self._streams(),
                 "events": meter.events,
-                "rss_bytes": self._process.memory_info().rss,
+                "rss_bytes": self._rss(),
             }
         )
+
+    def _rss(self) -> int:
+        """Memory of this process, or what it last was where the system has no file descriptor left to tell it."""
+        with contextlib.suppress(OSError, psutil.Error):
+            self._last_rss = self._process.memory_info().rss
+        return self._last_rss
 
 
 def cpu_seconds() -> float:
