@@ -1,12 +1,14 @@
 """What has to be known before the first user comes up: the scenario, read, and how its endpoint wants to be asked."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from llmload.drive import book
 from llmload.exits import Stop
-from llmload.load import options, reading
+from llmload.load import options, reading, secrets
 from llmload.load.scenario import Scenario
 from llmload.record import clock, runfolder
 from llmload.send import preflight
@@ -49,6 +51,8 @@ def ready(scenario: Scenario, wanted: Wanted, say: Callable[[str], None]) -> Pre
     given = wanted.given
     if not wanted.host:
         raise Stop("no endpoint: name it with --host URL (-H), or in the page's Host field")
+    written = {"scenario": reading.resolved(scenario), "--host": wanted.host, "the command": book.command()}
+    secrets.check(scenario.key_env, os.environ.get(scenario.key_env), written)
     folder = folder_for(wanted, scenario)
     try:
         sending, findings = preflight.run(scenario, wanted.host, send_options(given), say)

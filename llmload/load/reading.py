@@ -70,7 +70,7 @@ TOP: dict[str, Parser] = {
     "connections": values.choice("keep-alive", "fresh"),
     "cache_busting": values.flag,
     "temperature": values.optional(values.number()),
-    "key_env": values.text,
+    "key_env": values.variable,
     "max_tokens_field": values.choice("auto", "max_tokens", "max_completion_tokens"),
     "stream_usage": values.choice("auto", "on", "off"),
     "token_counting": values.choice("auto", "server", "tokenizer", "ratio"),

@@ -18,6 +18,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _DURATIONS = re.compile(rf"(?:{_DURATION.pattern})+")
 _LENGTHS = re.compile(r"([NU])\(\s*(\d+(?:\.\d+)?)\s*,\s*(\d+(?:\.\d+)?)\s*\)")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LONGEST = 10_000_000
 """Tokens; a number above this is a slip of the pen."""
 
@@ -176,6 +177,16 @@ def json_value(value: Any) -> Any:
         return [json_value(item) for item in value]
     if not (value is None or isinstance(value, str | bool) or _is_number(value)):
         raise _refused("something that JSON can say", value)
+    return value
+
+
+def variable(value: Any) -> str:
+    """Name of an environment variable. What it is instead is not shown: it may be the key itself."""
+    if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
+        raise ValueError(
+            "expected the name of an environment variable (letters, digits and _), not a key; put the key into the "
+            "environment and name the variable here"
+        )
     return value
 
 

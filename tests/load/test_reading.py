@@ -253,6 +253,8 @@ def test_every_field_has_a_key() -> None:
          "per token could be told; take it out")),
         ("headers = {Authorization = 'x'}", ("headers: Authorization: a key never stands in a file; put it into the "
          "environment and name the variable with key_env")),
+        ("key_env = 'sk-secret-XYZ'", ("key_env: expected the name of an environment variable (letters, digits and _), "
+         "not a key; put the key into the environment and name the variable here")),
         ("token_counting = 'tokenizer'", ('tokenizer: missing; token_counting = "tokenizer" needs the path of a '
          "tokenizer.json")),
     ],

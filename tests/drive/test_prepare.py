@@ -1,0 +1,25 @@
+"""What is looked at before a run is written anywhere."""
+
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from llmload.drive import prepare
+from llmload.exits import Exit, Stop
+from llmload.load import reading
+
+KEY = "sk-secret-XYZ"
+
+
+def test_a_key_in_the_url_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 2, a sentence without the key, and no folder."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    given = Namespace(run_folder=None, out=str(tmp_path / "runs"))
+    wanted = prepare.Wanted(given, f"http://127.0.0.1:9/v1?api_key={KEY}")
+    with pytest.raises(Stop) as stopped:
+        prepare.ready(reading.load("smoke"), wanted, print)
+    assert stopped.value.code == Exit.USAGE
+    assert stopped.value.message.startswith("--host: holds the value of OPENAI_API_KEY")
+    assert KEY not in stopped.value.message
+    assert not (tmp_path / "runs").exists()
