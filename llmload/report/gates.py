@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmload.exits import Exit, Stop
+from llmload.record.record import FLAGS, OUTCOMES
 from llmload.report.figures import look_up
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -41,6 +42,24 @@ FIGURES = (
     "coalesced_share", "flags", "gpu", "server", "generator",
 )  # fmt: skip
 """What a row can have; any other name in a gate is a slip of the pen, found before a run and not after it."""
+
+ATTEMPTS = ("n", "p50", "p90", "p95", "p99")
+SUCCESSES = ("n", "min", "mean", "p50", "p90", "p95", "p99", "max", "sd")
+_SPREAD = (*SUCCESSES, *(f"ok.{name}" for name in SUCCESSES), *(f"all.{name}" for name in ATTEMPTS))
+PARTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("ttft_ms", "ttft_content_ms", "tpot_ms", "e2e_ms"), _SPREAD),
+    "itl_ms": (*SUCCESSES, *(f"ok.{name}" for name in SUCCESSES)),
+    "from_schedule": tuple(f"{figure}.{name}" for figure in ("ttft_ms", "e2e_ms") for name in _SPREAD),
+    "outcomes": tuple(OUTCOMES),
+    "flags": FLAGS,
+    "generator": ("bound", "cpu_max", "loop_lag_p99_ms", "stamp_lag_p99_ms", "workers"),
+}
+"""What can stand behind the first dot of a figure that is a block; such a figure alone is no number."""
+OPEN = ("cost", "gpu", "server")
+"""Blocks whose parts are not fixed here."""
+WORDS = ("token_source",)
+FLAGGED = (("generator", "bound"),)
+"""Figures that are a word, and that are true or false; all others are numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +95,40 @@ def parse(text: str) -> Gate:
             f"--gate {text!r}: summary.json has no figure {figure[0]!r}; expected one of: {', '.join(FIGURES)}",
             Exit.USAGE,
         )
+    _part(text, figure)
     step = match["step"]
     try:
         at = None if step is None else float(step)
     except ValueError:
         raise Stop(f"--gate {text!r}: {step!r} is no concurrency; {example}", Exit.USAGE) from None
     value = _value(match["value"].strip())
-    if isinstance(value, str) and (match["operator"] not in ("==", "!=") or figure[0] != "token_source"):
-        raise Stop(f"--gate {text!r}: {value!r} is no number; {example}", Exit.USAGE)
+    _fits(text, figure, match["operator"], value)
     return Gate(text.strip(), match["workload"] or "all", figure, match["operator"], value, at)
+
+
+def _part(text: str, figure: tuple[str, ...]) -> None:
+    """Raises Stop(USAGE) for a part that no row can have: such a gate could never hold, and that after the load."""
+    name, part = figure[0], ".".join(figure[1:])
+    if name in OPEN:
+        return
+    parts = PARTS.get(name, ())
+    if parts and part not in parts:
+        slip = f"{name} has no {part!r}" if part else f"{name} is a block and no number"
+        raise Stop(f"--gate {text!r}: {slip}; expected {name}. and one of: {', '.join(parts)}", Exit.USAGE)
+    if part and not parts:
+        raise Stop(f"--gate {text!r}: {name} has no parts; expected {name} alone", Exit.USAGE)
+
+
+def _fits(text: str, figure: tuple[str, ...], sign: str, value: float | str | bool) -> None:
+    """Raises Stop(USAGE) where a figure can never compare with such a value."""
+    name = ".".join(figure)
+    if name in WORDS or figure in FLAGGED:
+        wanted, kind = ("a word", str) if name in WORDS else ("true or false", bool)
+        if sign not in ("==", "!=") or not isinstance(value, kind):
+            raise Stop(f"--gate {text!r}: {name} is no number; expected == or != and {wanted}", Exit.USAGE)
+    elif isinstance(value, str | bool) and figure[0] not in OPEN:
+        word = str(value).lower() if isinstance(value, bool) else repr(value)
+        raise Stop(f"--gate {text!r}: {word} is no number; expected for example '{name}{sign}500'", Exit.USAGE)
 
 
 def judge(gate: Gate, rows: Sequence[dict[str, Any]]) -> Judged:

@@ -34,7 +34,6 @@ ROWS = [row(0, 1), row(0, 1, "short", success_share=1.0), row(1, 32, success_sha
         ("ttft_ms.all.p95==inf", True),
         ("ttft_ms.mean<=420", True),  # there is one over successes only
         ("itl_ms.p50<=20", True),
-        ("itl_ms.all.p50<=20", False),  # by definition there is none
         ("success_share>=0.95", False),  # not at 32
         ("success_share>=0.95@1", True),
         ("success_share >= 0.95 @ 1", True),
@@ -50,7 +49,6 @@ ROWS = [row(0, 1), row(0, 1, "short", success_share=1.0), row(1, 32, success_sha
         ("ttft_ms.p99<=500", False),  # not measured
         ("cost<=1", False),
         ("gpu.power_mean_watts<=1", False),
-        ("ttft_ms<=1", False),  # a block is no figure
         ("success_share>=0.5@7", False),  # no such step
         ("huge/success_share>=0.5", False),  # no such class
     ],
@@ -79,6 +77,19 @@ def test_words_say_what_and_where() -> None:
         ("ttft_ms.p50<=nan", "'nan' is no number"),
         ("ttft_ms.p50<=500@many", "'many' is no concurrency"),
         ("a/b/ttft_ms.p50<=500", "not understood"),
+        ("ttft_ms.p77<=5", "ttft_ms has no 'p77'; expected ttft_ms. and one of: n, min, mean, p50, p90"),
+        ("ttft_ms.p5<=5", "has no 'p5'"),
+        ("e2e_ms.all.mean<=5", "has no 'all.mean'"),
+        ("itl_ms.all.p50<=20", "has no 'all.p50'"),  # by definition there is none
+        ("from_schedule.e2e_ms.p51<=20", "has no 'e2e_ms.p51'"),
+        ("ttft_ms<=1", "ttft_ms is a block and no number"),
+        ("outcomes<=5", "outcomes is a block and no number"),
+        ("outcomes.ratelimited<=5", "outcomes has no 'ratelimited'"),
+        ("success_share.p50>=0.9", "success_share has no parts"),
+        ("success_share==true", "true is no number"),
+        ("token_source<5", "token_source is no number; expected == or != and a word"),
+        ("token_source==5", "token_source is no number"),
+        ("generator.bound<5", "generator.bound is no number; expected == or != and true or false"),
     ],
 )
 def test_slips_are_found_before_the_run(text: str, words: str) -> None:
@@ -95,3 +106,8 @@ def test_every_figure_of_a_row_can_be_a_gate(tmp_path: Any) -> None:
 
     (made,) = rows_of(tmp_path, [record(0)])
     assert set(gates.FIGURES) == set(made) - {"step", "concurrency", "rate", "workload"}
+    assert made["ttft_ms"]["ok"].keys() == set(gates.SUCCESSES)
+    assert made["ttft_ms"]["all"].keys() == set(gates.ATTEMPTS)
+    assert made["generator"].keys() == set(gates.PARTS["generator"])
+    blocks = {name for name, value in made.items() if isinstance(value, dict)}
+    assert blocks == gates.PARTS.keys()
