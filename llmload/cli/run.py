@@ -19,7 +19,7 @@ from rich.console import Console
 from llmload import handover, plain, ports
 from llmload.cli import attend, launch
 from llmload.exits import Exit, Stop
-from llmload.load import options, reading
+from llmload.load import options, reading, secrets
 from llmload.load.scenario import Scenario
 from llmload.record import runfolder
 from llmload.send import target
@@ -69,12 +69,15 @@ def main(args: Namespace) -> int:
         raise Stop(f"no endpoint: name it with --host URL, or set {HOST}")
     check_fail_ratio(args.max_fail_ratio)
     scenario = reading.load(args.scenario, options.overrides(args))
+    typed = ["llmload", *sys.argv[1:]]
+    written = {"scenario": reading.resolved(scenario), "--host": host, "the command": typed}
+    secrets.check(scenario.key_env, os.environ.get(scenario.key_env), written)
     check_gates(args.gate or (), scenario)
     if host:
         target.resolve(host)
     if not host or args.dry_run:
         return plan(scenario)
-    return perform(args, scenario, host, ["llmload", *sys.argv[1:]])
+    return perform(args, scenario, host, typed)
 
 
 def check_fail_ratio(ratio: float | None) -> None:
