@@ -9,6 +9,9 @@ from typing import Any
 Decode = Callable[[bytes], bytes]
 """Takes the next encoded bytes of a body, gives what can be decoded so far. Raises ValueError for what is broken."""
 
+LIMIT = 1 << 24
+"""Bytes that one read may decode to: tokens are not that many, and memory is not for a server to fill."""
+
 
 class Inflate:
     """gzip; or deflate, with or without the zlib head that the standard wants and some servers leave out."""
@@ -23,9 +26,12 @@ class Inflate:
             bare = self._headless and not (data[0] & 0x0F == 8 and data[0] >> 4 <= 7)
             self._machine = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
         try:
-            return bytes(self._machine.decompress(data))
+            decoded = bytes(self._machine.decompress(data, LIMIT))
         except zlib.error as error:
             raise ValueError(str(error)) from error
+        if self._machine.unconsumed_tail:
+            raise ValueError(f"one read of it holds more than {LIMIT >> 20} MiB")
+        return decoded
 
 
 def brotli() -> Decode:

@@ -14,6 +14,7 @@ from llmload.stream import chunk as chunks
 from llmload.stream import usage as usages
 from llmload.stream import words
 from llmload.stream.reading import StreamReading
+from llmload.stream.sse import Parser
 
 LATE_USAGE_NS = 100_000_000
 BURST_NS = 2_000_000
@@ -178,6 +179,8 @@ def of_stream(attempt: Attempt, quote: Quote) -> tuple[str, str | None]:
         return of_foreign_body(attempt, quote)
     if reading.done_at is None and ending.kind == "protocol":
         return "protocol_error", ending.words
+    if reading.overlong:
+        return "protocol_error", f"an event of more than {Parser.LIMIT >> 20} MiB, which was not read to its end"
     if reading.fault is not None:
         return "protocol_error", f"an event that is no JSON object: {quote(reading.fault)}"
     return of_events(attempt)

@@ -72,6 +72,11 @@ class StreamReading:
         return self._parser.known
 
     @property
+    def overlong(self) -> bool:
+        """True if an event or a line did not end within what is kept of one; nothing behind it was read."""
+        return self._parser.overlong
+
+    @property
     def stray(self) -> bytes:
         """The body, or its first 64 KiB, where it is no SSE."""
         return self._parser.stray
@@ -130,7 +135,7 @@ class StreamReading:
                 break
         if len(blocks) > 1:
             self.coalesced += max(len(stamps) - before - 1, 0)
-        elif not blocks and not self._parser.known and self._parser.stray_full:
+        elif not blocks and (self._parser.overlong or (not self._parser.known and self._parser.stray_full)):
             self.over = True
 
     def close(self) -> None:

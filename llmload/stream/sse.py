@@ -16,9 +16,15 @@ Block = tuple[bytes, bytes]
 class Parser:
     """Fed with the bytes of one body in order; torn anywhere, the same blocks come out."""
 
-    __slots__ = ("_cr", "_data", "_known", "_name", "_pieces", "_plain", "_started", "_stray", "_stray_size")
+    __slots__ = (
+        "_cr", "_data", "_held", "_known", "_name", "_pieces", "_plain", "_started", "_stray", "_stray_size",
+        "overlong",
+    )  # fmt: skip
 
     STRAY_LIMIT = 65536
+    LIMIT = 1 << 24
+    """Bytes of one event, or of one line, without its end: no chunk is that large, and memory is not for a server to
+    fill."""
 
     def __init__(self) -> None:
         self._plain = False
@@ -34,6 +40,10 @@ class Parser:
         self._known = False
         self._stray: list[bytes] = []
         self._stray_size = 0
+        self._held = 0
+        """Bytes that are kept because their line or their event has no end yet."""
+        self.overlong = False
+        """More than `LIMIT` was kept; nothing is read any more."""
 
     @property
     def known(self) -> bool:
@@ -57,7 +67,7 @@ class Parser:
             # The first LF is the last but one byte and the last byte is one too: a single line and its blank line.
             if data.find(b"\n") == end and data.endswith(b"\n\n") and data.startswith(b"data: ") and b"\r" not in data:
                 return [(b"", data[6:end])]
-        return self._lines(data)
+        return [] if self.overlong else self._lines(data)
 
     def finish(self) -> list[Block]:
         """The block that the end of the body cut off, if any: its last line or its blank line did not come.
@@ -84,6 +94,7 @@ class Parser:
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         *whole, rest = data.split(b"\n")
         if whole and self._pieces:
+            self._held -= sum(map(len, self._pieces))
             whole[0] = b"".join([*self._pieces, whole[0]])
             self._pieces.clear()
         blocks: list[Block] = []
@@ -95,7 +106,10 @@ class Parser:
                 blocks += self._dispatch()
         if rest:
             self._pieces.append(rest)
-        self._plain = self._started and not (self._pieces or self._data or self._name or self._cr)
+            self._held += len(rest)
+        if self._held > self.LIMIT:
+            self._give_up()
+        self._plain = self._started and not (self._pieces or self._data or self._name or self._cr or self.overlong)
         return blocks
 
     def _line(self, line: bytes) -> None:
@@ -106,6 +120,7 @@ class Parser:
         value = value.removeprefix(b" ")
         if field == b"data":
             self._data.append(value)
+            self._held += len(value)
         elif field == b"event":
             self._name = value
         elif not (field in {b"id", b"retry"} or (colon and not field)):
@@ -122,4 +137,15 @@ class Parser:
         block = (self._name, b"\n".join(self._data))
         self._name = b""
         self._data.clear()
+        self._held = 0  # a block ends with a line, so no piece of one is kept
         return [block]
+
+    def _give_up(self) -> None:
+        """Too much for one event: forget it, but not what the body seems to be."""
+        self.overlong = True
+        line = b"".join(self._pieces)
+        self._pieces.clear()
+        if line:
+            self._line(line[: self.STRAY_LIMIT])
+        self._name = b""
+        self._data.clear()

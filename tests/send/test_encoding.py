@@ -37,3 +37,13 @@ def test_identity_unknown_and_broken() -> None:
     assert decode is not None
     with pytest.raises(ValueError, match="header"):
         decode(b"no gzip at all")
+
+
+def test_a_read_that_decodes_to_too_much_is_refused() -> None:
+    """Some 16 KiB of gzip hold 17 MiB of blanks."""
+    machine = zlib.compressobj(9, zlib.DEFLATED, 31)
+    data = machine.compress(b" " * (17 << 20)) + machine.flush()
+    decode = decoder("gzip")
+    assert decode is not None
+    with pytest.raises(ValueError, match="more than 16 MiB"):
+        decode(data)

@@ -102,6 +102,8 @@ def test_every_time_of_a_plain_stream() -> None:
         (((9, b'{"error": {"message": "no room", "code": 503}}'),), "whole", "overloaded", 500.0),
         (((9, b'{"choices": [], "object": "chat.completion"}'),), "whole", "not_sse", 500.0),
         (((9, b"<html><body>Hi</body></html>"),), "enough", "not_sse", 500.0),
+        ((*PLAIN[:2], (270, b"data: "), *((270, b"x" * (1 << 23)),) * 2), "enough", "protocol_error", 500.0),
+        (((9, b"<html>"), *((9, b"x" * (1 << 23)),) * 2), "enough", "not_sse", 500.0),
         (((9, b"<html><body>Hi</body></html>"),), "ttft", "ttft_timeout", 500.0),
         (((9, b'{"id": "c1", "choi'),), "cancelled", "cancelled", 500.0),
         (((9, b'{"id": "c1", "choi'),), "cut", "not_sse", 500.0),

@@ -127,3 +127,31 @@ def test_an_event_is_there_with_its_last_byte(body: bytes, cut: int) -> None:
     part = body[: min(cut, len(body))]
     one, many = Parser(), Parser()
     assert one.feed(part) == [block for k in range(len(part)) for block in many.feed(part[k : k + 1])]
+
+
+@pytest.mark.parametrize(
+    ("start", "piece", "known"),
+    [(b"data: ", b"x" * 65536, True), (b"", b"data: " + b"x" * 65536 + b"\n", True), (b"<html>", b"x" * 65536, False)],
+    ids=["line", "event", "foreign"],
+)
+def test_memory_is_bounded(start: bytes, piece: bytes, known: bool) -> None:
+    """A line without an end, lines without a blank one, a foreign body: reading ends soon behind 16 MiB of it."""
+    parser = Parser()
+    parser.feed(b"data: A\n\n" if known else b"")
+    parser.feed(start)
+    reads = 0
+    while not parser.overlong:
+        reads += 1
+        assert parser.feed(piece) == []
+    assert Parser.LIMIT // 65536 <= reads <= Parser.LIMIT // 65536 + 1
+    assert parser.known is known
+    assert len(parser.stray) == (0 if known else Parser.STRAY_LIMIT)
+    assert (parser.feed(b"data: B\n\n"), parser.finish()) == ([], [])
+
+
+def test_what_has_ended_is_held_no_more() -> None:
+    """A long stream of events, torn in their middle, comes to no limit."""
+    parser = Parser()
+    event = b"data: " + b"x" * (1 << 20) + b"\n\n"
+    blocks = [block for _ in range(40) for half in (event[:1000], event[1000:]) for block in parser.feed(half)]
+    assert (len(blocks), parser.overlong) == (40, False)
