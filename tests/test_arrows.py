@@ -55,6 +55,7 @@ PURE = [
     "report/percentiles.py",
     "report/positions.py",
     "report/rows.py",
+    "report/shape.py",
     "report/steps.py",
     "report/throughput.py",
     "report/verdict.py",

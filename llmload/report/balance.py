@@ -17,7 +17,7 @@ def check(facts: Facts, steps: Sequence[StepRows]) -> list[str]:
     """What does not add up, one sentence each."""
     found = []
     for item in steps:
-        where = f"step {item.step.index} ({item.step.words})"
+        where = item.step.named
         if not item.step.known:
             found.append(f"{where}: run.json does not know this step, and records of it are here")
         for row in item.rows:

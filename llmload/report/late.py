@@ -37,7 +37,7 @@ def sentences(frame: pd.DataFrame, late: NDArray[np.bool_], steps: Sequence[Step
         for worker, rows in mine.groupby("worker", observed=True):
             most = rows["start_s"].max() - (step.end or 0.0)
             found.append(
-                f"worker {worker}: {len(rows)} request{'s' * (len(rows) > 1)} of step {step.index} ({step.words}) sent "
+                f"worker {worker}: {len(rows)} request{'s' * (len(rows) > 1)} of {step.named} sent "
                 f"as measured up to {most:.1f} s after its window had closed; they are not in its figures"
             )
     return found

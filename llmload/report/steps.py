@@ -47,6 +47,13 @@ class Step:
             return f"{self.concurrency} in flight"
         return f"{self.rate:g} requests/s" if self.rate is not None else f"step {self.index}"
 
+    @property
+    def named(self) -> str:
+        """The step in a sentence: `the step with 8 in flight`; its index only where it asks for nothing."""
+        if self.concurrency is not None:
+            return f"the step with {self.words}"
+        return f"the step at {self.words}" if self.rate is not None else self.words
+
 
 def find(said: Iterable[dict[str, Any]], frame: pd.DataFrame, missing: tuple[Lost, ...]) -> tuple[Step, ...]:
     """Steps that run.json names, and any that only records know of."""

@@ -34,13 +34,17 @@ def of_run(facts: Facts, steps: Sequence[StepRows]) -> Verdict:
     for item in steps:
         if item.step.ended_by in CUT_SHORT:
             words.append("INCOMPLETE")
-            reasons.append(f"step {item.step.index} ({item.step.words}) {CUT_SHORT[item.step.ended_by]}")
+            reasons.append(f"{item.step.named} {CUT_SHORT[item.step.ended_by]}")
     worse = lost.sentences(facts.lost) + balance.check(facts, steps)
     worse += late.sentences(facts.records, facts.late, facts.steps)
     worse += [
-        f"step {item.step.index} ({item.step.words}) is generator-bound: {'; '.join(item.health.reasons)}"
+        f"{item.step.named} is generator-bound: {'; '.join(item.health.reasons)}" for item in steps if item.health.bound
+    ]
+    worse += [
+        f"{item.step.named}: {n} of {item.rows[-1]['started']} measured attempts failed for want of something on this "
+        "machine (local_resource)"
         for item in steps
-        if item.health.bound
+        if (n := item.rows[-1]["outcomes"].get("local_resource"))
     ]
     if worse:
         words.append("DEGRADED")
@@ -63,7 +67,7 @@ def without_success(facts: Facts, steps: Sequence[StepRows]) -> list[str]:
         )
         said = next((failure.error for failure in mine if failure.error), None)
         found.append(
-            f"step {item.step.index} ({item.step.words}) ended without a single success"
+            f"{item.step.named} ended without a single success"
             + (f": {counts}" if counts else ": nothing was sent in it")
             + (f"; said most often: {said}" if said else "")
         )

@@ -200,7 +200,8 @@ def test_nothing_gets_lost_by_step_and_class(tmp_path: Path) -> None:
         assert row["started"] == 3 * len(kinds) * times
         assert row["started"] == row["ok"] + row["failed"] + row["cancelled"] + row["lost"]
         assert (row["ok"], row["cancelled"], row["lost"]) == (3 * times, 3 * times, 0)
-    assert built.verdict.word == "OK"
+    assert len(built.verdict.reasons) == 2
+    assert all("(local_resource)" in reason for reason in built.verdict.reasons)  # one a step; nothing else degrades it
     short_of_one = [row for row in rows if row["seq"] != 5]
     built = built_of(
         tmp_path / "hole", short_of_one, steps, {"accounting": accounting}, classes=classes("short", "long")

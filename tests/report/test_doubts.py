@@ -169,6 +169,33 @@ def test_littles_law(tmp_path: Path) -> None:
     assert "6 requests/s times 0.19 s in flight makes 1.14, and 5.1 were in flight" in words
 
 
+def test_limits_of_this_machine(tmp_path: Path) -> None:
+    """One measured attempt without a file descriptor degrades the run, and the limit is named; in a warm-up none."""
+    bad = {"outcome": "local_resource", "end": 0.1, "error": "no file descriptor left (ulimit -n) for a connection"}
+    built = run(tmp_path / "a", [*clean(9), record(9, **bad)])
+    words = only(built, "this machine ran out of something of its own")
+    assert "of the measured attempts 1 of 10 at 1 in flight failed as local_resource (no file descriptor left" in words
+    assert "Raise the limit of open files (`ulimit -n`), and repeat" in words
+    assert built.verdict.word == "DEGRADED"
+    (reason,) = built.verdict.reasons
+    assert reason.startswith("the step with 1 in flight: 1 of 10 measured attempts failed for want of something on thi")
+    port = run(tmp_path / "b", [*clean(9), record(9, **bad | {"error": "no local port left"})])
+    assert "Raise the range of local ports (`net.ipv4.ip_local_port_range`), and" in only(port, "ran out of something")
+    warm = run(tmp_path / "c", [*clean(9), record(9, phase="warmup", **bad)])
+    assert warm.verdict.word == "OK"
+    none(warm, "ran out of something")
+
+
+def test_a_late_generator_that_was_idle_is_not_short_of_workers(tmp_path: Path) -> None:
+    """At 2.5 % of a core another worker helps nobody; at 60 % it may."""
+    idle = built_of(tmp_path / "a", clean(9), generator=[second(at, cpu=0.025, lag=9.0) for at in range(10)])
+    words = only(idle, "the load generator was the limit")
+    assert "this machine was busy with something else (the workers used 2.5 % of a core at most)" in words
+    assert "repeat with" not in words
+    busy = built_of(tmp_path / "b", clean(9), generator=[second(at, cpu=0.6, lag=9.0) for at in range(10)])
+    assert "repeat with 2 workers" in only(busy, "the load generator was the limit")
+
+
 def test_two_models(tmp_path: Path) -> None:
     """F14: Half of the streams carry another name."""
     rows = [record(n, served_model="other" if n % 2 else "m") for n in range(10)]

@@ -187,7 +187,7 @@ def test_a_step_in_which_everything_failed_is_a_row(tmp_path: Path) -> None:
     assert (row["ok"], row["failed"], row["success_share"]) == (0, 10, 0)
     assert row["e2e_ms"]["all"]["p50"] == "inf"
     assert row["e2e_ms"]["ok"]["p50"] is None
-    assert built.failures == ("step 0 (1 in flight) ended without a single success: ttft_timeout 10",)
+    assert built.failures == ("the step with 1 in flight ended without a single success: ttft_timeout 10",)
     assert built.exit_code == Exit.FAILED
 
 
@@ -209,7 +209,7 @@ def test_a_step_that_failed_in_its_warm_up_is_told(tmp_path: Path) -> None:
     rows += [record(3, phase="warmup", outcome="cancelled", error=CUT_BY_STEP_END, end=5.0)]
     built = built_of(tmp_path, rows, steps=[step(0, 4, None, None, ended_by="failures")])
     assert built.failures == (
-        "step 0 (4 in flight) ended without a single success: http_error 3 (warm-up); said most often: 500 boom",
+        "the step with 4 in flight ended without a single success: http_error 3 (warm-up); said most often: 500 boom",
     )
     assert built.exit_code == Exit.FAILED
     assert [(item.when, item.outcome, item.n) for item in failures.find(built.facts)] == [("warm-up", "http_error", 3)]
@@ -243,7 +243,7 @@ def test_requests_sent_as_measured_behind_the_window_are_not_its_figures(tmp_pat
     assert built.verdict.word == "DEGRADED"
     (reason,) = built.verdict.reasons
     assert reason == (
-        "worker w1: 2 requests of step 0 (1 in flight) sent as measured up to 60.0 s after its window had closed; "
+        "worker w1: 2 requests of the step with 1 in flight sent as measured up to 60.0 s after its window had closed; "
         "they are not in its figures"
     )
 
@@ -259,7 +259,7 @@ def test_a_fault_is_not_the_users_stop(tmp_path: Path) -> None:
     cut = record(1, outcome="cancelled", error=CUT_BY_FAULT, end=900.0)
     built = built_of(tmp_path, [record(0), cut], steps=[step(ended_by="fault")])
     assert built.verdict.word == "INCOMPLETE"
-    assert "step 0 (1 in flight) ended before its end, because the run could not go on" in built.verdict.reasons
+    assert "the step with 1 in flight ended before its end, because the run could not go on" in built.verdict.reasons
     assert not [words for words in (*built.warnings, *built.verdict.reasons) if "stopped" in words]
     assert (built.summary["rows"][-1]["failed"], built.summary["rows"][-1]["cancelled"]) == (0, 1)
 

@@ -15,6 +15,7 @@ DOUBTS: tuple[Doubt, ...] = (
     failing.lost_records,
     enough.cut_windows,
     ourselves.generator_bound,
+    ourselves.own_limits,
     failing.failures,
     failing.failing_classes,
     failing.failing_warmup,

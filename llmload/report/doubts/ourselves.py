@@ -1,5 +1,6 @@
 """Doubts about the load generator: its speed, its clocks, its connections, the load it really put on."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from llmload.record.record import CUT_BY_DRAIN
 from llmload.report.doubts.case import Case, at, listed, percent
+from llmload.report.generator import Health
 from llmload.report.steps import Step
 
 FULL = 0.98
@@ -14,6 +16,13 @@ FULL = 0.98
 CLOCK_MS = 50.0
 DRIFT_S = 1.0
 """Seconds by which a machine's clock may have been set or have drifted during a run."""
+IDLE = 0.5
+"""Share of a core under which a worker that was late had time, and did not get it."""
+LIMITS = {
+    "file descriptor": "the limit of open files (`ulimit -n`)",
+    "port": "the range of local ports (`net.ipv4.ip_local_port_range`)",
+}
+"""Words in the error of an attempt that say which limit of this machine it met, and how that limit is called."""
 OVER = 1.01
 """Share of the requests asked for that may seem to have been in flight: times are rounded."""
 
@@ -24,9 +33,7 @@ def generator_bound(case: Case) -> Iterator[str]:
         if item.health.bound:
             yield (
                 f"the load generator was the limit {at([item.step])} (marked ‡): {'; '.join(item.health.reasons)}. "
-                f"These figures say nothing about the server: repeat with {item.health.workers_needed} "
-                "workers or on a "
-                "machine that does nothing else"
+                f"These figures say nothing about the server: {_remedy(item.health)}"
             )
     blind = [item.step for item in case.steps if item.health.bound is None and item.step.window_s]
     if blind:
@@ -34,6 +41,33 @@ def generator_bound(case: Case) -> Iterator[str]:
             f"nobody watched the load generator {at(blind)} (no samples in generator.jsonl): "
             "whether it was the limit is not known"
         )
+
+
+def _remedy(health: Health) -> str:
+    """What to do. Workers that were late without having worked were kept waiting: more of them would wait too."""
+    if health.cpu_max is not None and health.cpu_max < IDLE:
+        return (
+            f"this machine was busy with something else (the workers used {percent(health.cpu_max)} of a core at "
+            "most): repeat on one that does nothing else"
+        )
+    return f"repeat with {health.workers_needed} workers or on a machine that does nothing else"
+
+
+def own_limits(case: Case) -> Iterator[str]:
+    """Attempts that failed because this machine had no file descriptor or port left: which limit, and what to do."""
+    found = [(step, n, row["started"]) for step, row in case.whole() if (n := row["outcomes"].get("local_resource"))]
+    if not found:
+        return
+    mine = case.facts.measured & case.facts.is_("outcome", "local_resource")
+    said = [words for words in case.facts.words("error")[mine] if words]
+    counts = listed(f"{n} of {started} {at([step])}" for step, n, started in found)
+    limits = [words for sign, words in LIMITS.items() if any(sign in text for text in said)]
+    yield (
+        f"this machine ran out of something of its own, which says nothing about the server: of the measured "
+        f"attempts {counts} failed as local_resource"
+        + (f" ({Counter(said).most_common(1)[0][0]})" if said else "")
+        + f". Raise {' and '.join(limits or LIMITS.values())}, and repeat"
+    )
 
 
 def stamps(case: Case) -> Iterator[str]:
