@@ -42,6 +42,8 @@ class Facts:
     offsets: NDArray[np.int64]
     steps: tuple[Step, ...]
     workloads: tuple[str, ...]
+    """Classes of the scenario, and others that were sent. Of a run without steps only what was sent: the user's own
+    code names its classes, and the scenario's was never meant."""
     lost: tuple[lost.Lost, ...]
     unreadable: int
     """Lines of requests.jsonl that are no record."""
@@ -144,6 +146,9 @@ def read(folder: Path) -> Facts:
     known = [item["name"] for item in scenario.get("classes") or ()]
     seen = [name for name in frame["workload"].cat.categories if name not in known]
     seen += [item.workload for item in missing if item.workload and item.workload not in {*known, *seen}]
+    sent = {*frame["workload"].cat.categories, *(item.workload for item in missing if item.workload)}
+    if sent and not (scenario.get("load") or {}).get("steps"):
+        known = [name for name in known if name in sent]
     levels = steps.find(run.get("steps") or (), frame, missing)
     return Facts(
         folder=folder,

@@ -22,7 +22,7 @@ from llmload.record.record import (
 )
 from llmload.report import building, failures, files, records
 from tests.report.synthetic import START, lines, record, second, step, write
-from tests.report.worked import built_of, rows_of
+from tests.report.worked import built_of, rows_of, table_of
 
 
 def test_every_outcome_is_in_its_row_and_the_row_balances(tmp_path: Path) -> None:
@@ -189,6 +189,19 @@ def test_a_step_in_which_everything_failed_is_a_row(tmp_path: Path) -> None:
     assert row["e2e_ms"]["ok"]["p50"] is None
     assert built.failures == ("the step with 1 in flight ended without a single success: ttft_timeout 10",)
     assert built.exit_code == Exit.FAILED
+
+
+def test_a_free_run_has_no_row_of_a_class_that_was_never_sent(tmp_path: Path) -> None:
+    """The user's code calls its class `sky`: no row of the scenario's `short`; with steps a class is never left out."""
+    rows = [record(n, workload="sky", concurrency=None) for n in range(3)]
+    free = {"steps": [step(0, None)], "load": {"steps": []}}
+    assert [row["workload"] for row in table_of(tmp_path / "a", rows, **free)] == ["sky", "all"]
+    both = [*rows, record(3, phase="warmup", concurrency=None)]
+    assert [row["workload"] for row in table_of(tmp_path / "b", both, **free)] == ["short", "sky", "all"]
+    assert [row["workload"] for row in table_of(tmp_path / "c", [], **free)] == ["short", "all"]
+    two = {"classes": [{"name": "short"}, {"name": "sky"}]}
+    assert [row["workload"] for row in table_of(tmp_path / "e", rows, **free, **two)] == ["sky", "all"]
+    assert [row["workload"] for row in table_of(tmp_path / "d", rows)] == ["short", "sky", "all"]
 
 
 def test_what_failed_stands_beside_the_verdict(tmp_path: Path) -> None:
