@@ -171,7 +171,8 @@ def test_littles_law(tmp_path: Path) -> None:
 
 def test_limits_of_this_machine(tmp_path: Path) -> None:
     """One measured attempt without a file descriptor degrades the run, and the limit is named; in a warm-up none."""
-    bad = {"outcome": "local_resource", "end": 0.1, "error": "no file descriptor left (ulimit -n) for a connection"}
+    said = "no file descriptor left (ulimit -n) for a connection to 127.0.0.1 port 8000"
+    bad = {"outcome": "local_resource", "end": 0.1, "error": said}
     built = run(tmp_path / "a", [*clean(9), record(9, **bad)])
     words = only(built, "this machine ran out of something of its own")
     assert "of the measured attempts 1 of 10 at 1 in flight failed as local_resource (no file descriptor left" in words

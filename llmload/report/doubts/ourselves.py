@@ -20,7 +20,7 @@ IDLE = 0.5
 """Share of a core under which a worker that was late had time, and did not get it."""
 LIMITS = {
     "file descriptor": "the limit of open files (`ulimit -n`)",
-    "port": "the range of local ports (`net.ipv4.ip_local_port_range`)",
+    "local port": "the range of local ports (`net.ipv4.ip_local_port_range`)",
 }
 """Words in the error of an attempt that say which limit of this machine it met, and how that limit is called."""
 OVER = 1.01
