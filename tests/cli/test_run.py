@@ -67,7 +67,7 @@ USAGE: dict[str, tuple[str, tuple[str, ...], str]] = {
     "no share": (QUICK, ("--max-fail-ratio", "7"), r"--max-fail-ratio: expected a share"),
     "no process": (QUICK, ("--processes", "0"), r"--processes: expected 1 or more"),
     "no URL": (QUICK, ("--host", "ftp://x"), r"expected http or https"),
-    "key in the URL": (QUICK, ("--host", f"http://u:{KEY}@127.0.0.1:9"), r"credentials in the URL"),
+    "key in the URL": (QUICK, ("--host", f"http://u:{KEY}@127.0.0.1:9"), r"--host: holds the value of OPENAI_API_KEY"),
 }  # fmt: skip
 
 

@@ -288,7 +288,9 @@ def test_events_that_pile_up_coalesce_and_the_lag_shows(sender: Make) -> None:
     assert all(sum(gap == 0 for gap in row.gaps_ms) >= row.coalesced for row in rows)
     lag = book.client.meter().stamp_lag_ms
     assert lag is not None
-    assert lag > 50
+    assert (
+        lag > 5
+    )  # of the last event that was merged into a read: they come every 20 ms, and the process slept for 100
 
 
 def test_no_cross_talk_between_requests_that_are_cut(sender: Make) -> None:
