@@ -7,13 +7,18 @@ much later it is. Processes that are forked from one another share that one read
 
 import time
 
-_ANCHOR = max(time.time() - time.monotonic() for _ in range(5))
+_ANCHOR = max(time.time() - time.perf_counter() for _ in range(5))
 """A process that is paused between the two readings makes it too small, so the largest of several counts."""
 
 
 def now() -> float:
     """Unix seconds."""
-    return _ANCHOR + time.monotonic()
+    return _ANCHOR + time.perf_counter()
+
+
+def at(reading_ns: int) -> float:
+    """Unix seconds of a reading of `time.perf_counter_ns()`."""
+    return _ANCHOR + reading_ns / 1e9
 
 
 def drift_s() -> float:

@@ -18,7 +18,7 @@ from gevent import get_hub, getcurrent
 
 from llmload.exits import Stop
 from llmload.load.call import Call
-from llmload.record.clock import now
+from llmload.record.clock import at, now
 from llmload.record.record import RequestRecord, Tags
 from llmload.send import counting, slices, tls
 from llmload.send.connection import Clock, Connection
@@ -319,19 +319,19 @@ class Flight:
             return self._grounded(start, "cancelled", "cancelled while connecting"), "", cause
         finally:
             self._dialing = False
-        sent_at, before = now(), perf_counter_ns()
+        sent_at = now()
         try:
             self.tags = self._opening(sent_at)
         except BaseException:
             pool.give(connection)
             raise
-        return self._exchanged(request, pool, connection, (sent_at, before))
+        return self._exchanged(request, pool, connection)
 
     def _grounded(self, start: float, outcome: str, error: str) -> RequestRecord:
         end_ms = round((perf_counter_ns() - self._start) / 1e6, 3)
         return judge.failed(self._opening(start), start, outcome, error, end_ms)
 
-    def _exchanged(self, request: bytes, pool: Pool, connection: Connection, opened: tuple[float, int]) -> Landing:
+    def _exchanged(self, request: bytes, pool: Pool, connection: Connection) -> Landing:
         sending, reading, tags = self._client.sending, self.reading, self.tags
         assert tags is not None  # noqa: S101  (for the type checker: given a moment ago)
         streaming = bool(self._body.get("stream"))
@@ -359,7 +359,7 @@ class Flight:
         self.attempt = attempt = Attempt(
             tags=tags,
             sent=exchange.sent,
-            sent_at=opened[0] + (exchange.sent - opened[1]) / 1e9,  # opening took its time before the first byte
+            sent_at=at(exchange.sent),
             answer=exchange.answer,
             reading=reading,
             ending=ending,

@@ -15,3 +15,9 @@ def test_a_clock_that_is_set_does_not_move_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(time, "time", lambda: real() - 3600)
     assert 0 <= clock.now() - before < 1.0
     assert clock.drift_s() == pytest.approx(-3600, abs=1.0)
+
+
+def test_a_reading_of_the_finest_clock_has_its_moment() -> None:
+    """What was read between two moments lies between them."""
+    before, reading, after = clock.now(), time.perf_counter_ns(), clock.now()
+    assert before - 1e-6 <= clock.at(reading) <= after + 1e-6
