@@ -48,6 +48,9 @@ FAILURES = (
     "filter=0.02,json=0.02,empty=0.02,no-done=0.05,close=0.02"
 )
 
+EARLY_MS = 0.05
+"""All but a hundredth are no earlier than roundings make them."""
+
 CLOCKS_MS = 0.5
 """No byte arrives before it was sent. But the records' clock never steps while the server reads the wall clock, which
 the machine's time keeping sets by fractions of a millisecond in the course of a run."""
@@ -114,7 +117,9 @@ def test_first_tokens_and_gaps_equal_the_truth(sides: Sides) -> None:
         assert len(arrived) == len(sent), name
         errors += [a - s for a, s in zip(arrived, sent, strict=True)]
     assert len(errors) > 1000
-    assert min(errors) > -CLOCKS_MS
+    errors.sort()
+    assert errors[0] > -CLOCKS_MS
+    assert errors[len(errors) // 100] > -EARLY_MS
     assert statistics.median(errors) < 0.25
 
 
