@@ -21,8 +21,12 @@ from llmload.load.scenario import SLO, Limits, Load, Scenario, WorkloadClass
 from llmload.load.values import Parser
 
 LOAD: dict[str, Parser] = {
-    "kind": values.choice("steps"),
+    "kind": values.choice("steps", "rate"),
     "steps": values.wholes(1, 100_000),
+    "rates": values.numbers(above=True),
+    "arrivals": values.choice("constant", "poisson", "gamma"),
+    "burstiness": values.number(above=True),
+    "max_in_flight": values.whole(1, 1_000_000),
     "warmup_requests": values.whole(0, 1000),
     "warmup_s": values.duration("s"),
     "window_s": values.duration("s", above=True),
@@ -140,7 +144,7 @@ def find(name_or_path: str) -> Path:
 def resolved(scenario: Scenario) -> dict[str, Any]:
     """The scenario as JSON for run.json, every default filled in."""
     data = dataclasses.asdict(scenario)
-    data["load"]["steps"] = list(scenario.load.steps)
+    data["load"]["steps"], data["load"]["rates"] = list(scenario.load.steps), list(scenario.load.rates)
     for row, cls in zip(data["classes"], scenario.classes, strict=True):
         row["input_tokens"] = values.lengths_json(cls.input_tokens)
         row["max_tokens"] = values.lengths_json(cls.max_tokens)
@@ -162,7 +166,7 @@ def from_resolved(data: dict[str, Any]) -> Scenario:
     own = _known(Scenario, data)
     own["classes"] = tuple(classes)
     own["load"] = Load(**_known(Load, data["load"]))
-    own["load"] = dataclasses.replace(own["load"], steps=tuple(own["load"].steps))
+    own["load"] = dataclasses.replace(own["load"], steps=tuple(own["load"].steps), rates=tuple(own["load"].rates))
     own["limits"] = Limits(**_known(Limits, data["limits"]))
     own["slo"] = SLO(**_known(SLO, data["slo"]))
     return Scenario(**own)

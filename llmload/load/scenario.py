@@ -11,10 +11,21 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How many requests in flight, in which steps, and when a step has seen enough."""
+    """How much is asked at a time, in which steps, and when a step has seen enough."""
 
-    kind: Literal["steps"] = "steps"
+    kind: Literal["steps", "rate", "hand"] = "steps"
+    """`steps`: so many requests in flight (closed loop). `rate`: so many arrivals per second, whatever the server does
+    (open loop). `hand`: a person sets the requests in flight on the web page; no scenario file says so."""
     steps: tuple[int, ...] = (1, 4, 8, 16, 32)
+    """Requests in flight, step by step, of kind `steps`."""
+    rates: tuple[float, ...] = ()
+    """Arrivals per second, step by step, of kind `rate`."""
+    arrivals: Literal["constant", "poisson", "gamma"] = "poisson"
+    """How the gaps between arrivals are distributed, of kind `rate`."""
+    burstiness: float = 1.0
+    """Shape of `gamma` gaps, as vLLM's word: 1 is Poisson, below 1 comes in bursts, above 1 is steadier."""
+    max_in_flight: int = 512
+    """Of kind `rate`: an arrival that finds so many in flight is `not_sent`."""
     warmup_requests: int = 3
     """Requests that each user must have finished before the window opens, every class among them."""
     warmup_s: float = 5.0
@@ -35,6 +46,13 @@ class Load:
     """Cap on requests of the whole run, warm-up and drain included."""
     max_tokens_total: int | None = None
     """Cap on output tokens asked for in the whole run."""
+
+    @property
+    def levels(self) -> tuple[tuple[int | None, float | None], ...]:
+        """What each step asks for, as (requests in flight, arrivals per second); one of the two is None."""
+        if self.kind == "rate":
+            return tuple((None, rate) for rate in self.rates)
+        return tuple((users, None) for users in self.steps) if self.kind == "steps" else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,19 @@ def number(low: float = 0.0, high: float = math.inf, *, above: bool = False) -> 
     return parse
 
 
+def numbers(low: float = 0.0, *, above: bool = False) -> Parser:
+    """A list of numbers, or one."""
+    one = number(low, above=above)
+
+    def parse(value: Any) -> tuple[float, ...]:
+        values = value if isinstance(value, list) else [value]
+        if not values:
+            raise _refused("at least one number", value)
+        return tuple(one(item) for item in values)
+
+    return parse
+
+
 def duration(unit: str, *, above: bool = False) -> Parser:
     """A time: a number in `unit` ("s" or "ms"), or a string with its own unit such as "20s", "150ms", "1h30m"."""
     name = {"s": "seconds", "ms": "milliseconds"}[unit]

@@ -118,8 +118,12 @@ def test_everything_can_be_set(write, tmp_path: Path) -> None:
             headers = { X-A = "b" }
             labels = { engine = "v2", try = 3 }
             [load]
-            kind = "steps"
+            kind = "rate"
             steps = [2, 3]
+            rates = [0.5, 8]
+            arrivals = "gamma"
+            burstiness = 0.3
+            max_in_flight = 40
             warmup_requests = 4
             warmup_s = 1
             window_s = 2
@@ -187,7 +191,7 @@ def test_everything_can_be_set(write, tmp_path: Path) -> None:
         extra_body={"top_p": 0.9},
         headers={"X-A": "b"},
         labels={"engine": "v2", "try": "3"},
-        load=Load("steps", (2, 3), 4, 1.0, 2.0, 3, 4.0, 5.0, 6.0, 7, 8, 9),
+        load=Load("rate", (2, 3), (0.5, 8.0), "gamma", 0.3, 40, 4, 1.0, 2.0, 3, 4.0, 5.0, 6.0, 7, 8, 9),
         limits=Limits(1.0, 2.0, 3.0, 240.0),
         slo=SLO(1000.0, 50.0, 2000.0, 300.0),
         price_per_million_input=0.15,
