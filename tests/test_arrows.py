@@ -21,6 +21,7 @@ IO = {
 
 PURE = [
     "stream",
+    "drive/apart.py",
     "load/call.py",
     "load/forecast.py",
     "load/lengths.py",

@@ -47,6 +47,7 @@ class Desk:
         hear(words.RECORDS, self._on_records)
         hear(words.GENERATOR, self._on_generator)
         hear(words.DRAINED, self._on_drained)
+        hear(words.ASK_TIME, self._on_ask_time)
 
     def nodes(self) -> list[str]:
         """Locust's ids of the workers that are there now; of this process if it is all there is."""
@@ -150,11 +151,12 @@ class Desk:
         run, member = found
         if member.gone is not None and member.drained is None:
             self.end(run, member)
-        first = msg.data["serial"] == run.serial != member.said["serial"]
         member.said = msg.data
         member.host, member.pid = msg.data["host"], msg.data["pid"]
-        if first and run.serial:
-            member.clock(run.told_at, clock.now())
+
+    def _on_ask_time(self, msg: Any, **_: Any) -> None:
+        """Whoever asks is answered at once, also before a run: what is done first would make the answer unsure."""
+        self.runner.send_message(words.TIME, {"asked": msg.data["asked"], "master": clock.now()}, msg.node_id)
 
     def _on_records(self, msg: Any, **_: Any) -> None:
         if (found := self._said(msg)) is None:

@@ -15,6 +15,7 @@ import gevent
 import orjson
 import psutil
 
+from llmload.drive.apart import Apart
 from llmload.record import clock
 
 TICK_S = 0.02
@@ -47,11 +48,13 @@ class Sampler:
         meter: Callable[[], Meter],
         streams: Callable[[], int],
         emit: Callable[[bytes], None],
+        apart: Apart,
     ) -> None:
         self._worker = worker
         self._meter = meter
         self._streams = streams
         self._emit = emit
+        self._apart = apart
         self._process = psutil.Process()
         self._last_rss: int = self._process.memory_info().rss
         self.stood_still_s = 0.0
@@ -92,6 +95,8 @@ class Sampler:
                 "streams": self._streams(),
                 "events": meter.events,
                 "rss_bytes": self._rss(),
+                "clock_offset_ms": self._apart.offset_ms,
+                "clock_error_ms": self._apart.error_ms,
             }
         )
 

@@ -27,6 +27,8 @@ NOTHING_SAID: dict[str, Any] = {
     "finished": 0,
     "asked_tokens": 0,
     "stood_still_s": 0.0,
+    "clock_offset_ms": None,
+    "clock_error_ms": None,
     "failure": None,
     "host": None,
     "pid": None,
@@ -52,10 +54,6 @@ class Member:
     """Started and finished, once nothing is left to be sent."""
     gone: str | None = None
     """How it was lost, if it was; for good."""
-    offset_ms: float = 0.0
-    """Its wall clock less the master's …"""
-    offset_error_ms: float | None = None
-    """… to within this; None if never measured."""
     clock_drift_s: float | None = None
     """By how much that machine's clock was set meanwhile, as it said at the end."""
 
@@ -68,16 +66,6 @@ class Member:
     def finished(self) -> int:
         """Attempts that ended, as far as is known."""
         return self.drained[1] if self.drained else int(self.said["finished"])
-
-    def clock(self, sent_at: float, received_at: float) -> None:
-        """Learn the clock's offset from one message and its answer; the quickest pair counts.
-
-        offset = worker's time of receipt less the middle of the two; error = half the way there and back.
-        """
-        error = (received_at - sent_at) / 2 * 1000
-        if error >= 0 and (self.offset_error_ms is None or error < self.offset_error_ms):
-            self.offset_ms = (self.said["heard_at"] - (sent_at + received_at) / 2) * 1000
-            self.offset_error_ms = error
 
 
 def together(members: Iterable[Member], step: int) -> Seen:

@@ -11,6 +11,8 @@ from llmload.record import spool
 from llmload.record.ledger import Ledger, ranges
 from llmload.record.runfolder import SPOOL
 
+APART_MS = 50.0
+"""Clocks that are further apart are told."""
 ALL_LOST = "all workers are lost"
 
 
@@ -95,10 +97,12 @@ class Run:
             self.book.workers[member.worker] = {
                 "host": member.host,
                 "pid": member.pid,
-                "clock_offset_ms": round(member.offset_ms, 3),
-                "clock_error_ms": None if member.offset_error_ms is None else round(member.offset_error_ms, 3),
+                "clock_offset_ms": member.said["clock_offset_ms"],
+                "clock_error_ms": member.said["clock_error_ms"],
                 "clock_drift_s": member.clock_drift_s,
             }
+            if abs(member.said["clock_offset_ms"] or 0.0) > APART_MS:
+                self.notes.append(clocks_apart(member))
             if member.gone is not None:
                 self.degraded.append(f"worker {member.worker} {member.gone}")
             elif member.drained is None:
@@ -127,3 +131,13 @@ class Run:
         except Stop as stop:
             self.incomplete.append(stop.message)
         member.drained = (max(left.started) + 1, len(left.records))
+
+
+def clocks_apart(member: Member) -> str:
+    """The note on a worker whose clock is far from the master's."""
+    offset_ms, error_ms = member.said["clock_offset_ms"], member.said["clock_error_ms"]
+    return (
+        f"the clock of worker {member.worker} on {member.host} is {abs(offset_ms):,.0f} ms "
+        f"{'ahead of' if offset_ms > 0 else 'behind'} the master's (to within {error_ms:,.1f} ms); windows are "
+        "corrected by it; synchronise the clocks (NTP)"
+    )

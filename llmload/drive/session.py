@@ -17,6 +17,7 @@ import gevent
 from gevent.event import Event
 
 from llmload.drive import generator, hooks, words
+from llmload.drive.apart import Apart
 from llmload.drive.order import Order
 from llmload.drive.ship import Row, Shipper
 from llmload.drive.turnstile import Turnstile
@@ -160,6 +161,8 @@ class Tools:
     """Locust's events, with those of `hooks` on them."""
     tell: Callable[[str, dict[str, Any]], None]
     """Sends a message (type, data) to the master; may block."""
+    apart: Apart = field(default_factory=Apart)
+    """How far this process's clock is from the master's."""
 
 
 class Session:
@@ -177,6 +180,7 @@ class Session:
         self._spool = tools.spool
         self._events = tools.events
         self._tell = tools.tell
+        self._apart = tools.apart
         self._seats: list[Seat] = []
         self._counts = Counts()
         self._in_flight = 0
@@ -195,7 +199,9 @@ class Session:
         self._cut: dict[str, str] = {}
         self._samples: list[bytes] = []
         self._shipper = Shipper(self._ship)
-        self._sampler = generator.Sampler(worker, client.meter, lambda: client.in_flight, self._samples.append)
+        self._sampler = generator.Sampler(
+            worker, client.meter, lambda: client.in_flight, self._samples.append, self._apart
+        )
         self._wake = Event()
         generator.settle()
         if order.free:
@@ -272,6 +278,11 @@ class Session:
             log.error("llmload: a request could not be made", exc_info=error)
             self.failure = f"worker {self.worker}: a request could not be made: {type(error).__name__}: {error}"
         self.gate.clear()
+
+    @property
+    def offset_s(self) -> float:
+        """Seconds by which this process's clock is ahead of the master's; 0 as long as that is not known."""
+        return self._apart.offset_s
 
     # What the master says
 
@@ -453,6 +464,8 @@ class Session:
             "finished": self._finished,
             "asked_tokens": self._asked_tokens,
             "stood_still_s": round(self._sampler.stood_still_s, 1),
+            "clock_offset_ms": self._apart.offset_ms,
+            "clock_error_ms": self._apart.error_ms,
             "failure": self.failure or self._spool.failure,
             "host": socket.gethostname(),
             "pid": os.getpid(),

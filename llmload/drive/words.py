@@ -15,5 +15,10 @@ END = "llmload_end"
 DRAINED = "llmload_drained"
 """Worker to master: nothing is left; started and finished."""
 
+ASK_TIME = "llmload_ask_time"
+"""Worker to master, once a second: what is your time? With the worker's own, which the answer repeats."""
+TIME = "llmload_time"
+"""Master to worker: the answer, given at once."""
+
 OPTION = "llmload_order"
 """The key of the run's order among the parsed options, which Locust hands to workers with every spawn message."""

@@ -8,6 +8,7 @@ import gevent
 import psutil
 import pytest
 
+from llmload.drive.apart import Apart
 from llmload.drive.generator import LINE_S, Sampler
 
 
@@ -15,7 +16,7 @@ def test_lines_go_on_where_memory_cannot_be_told(monkeypatch: pytest.MonkeyPatch
     """No file descriptor is left for /proc: the line comes all the same, with the memory that was told last."""
     lines: list[bytes] = []
     meter: Any = SimpleNamespace(events=3, stamp_lag_ms=None)
-    sampler = Sampler("w0", lambda: meter, lambda: 1, lines.append)
+    sampler = Sampler("w0", lambda: meter, lambda: 1, lines.append, Apart())
 
     def refused(_: psutil.Process) -> None:
         raise OSError(24, "Too many open files")
@@ -25,4 +26,5 @@ def test_lines_go_on_where_memory_cannot_be_told(monkeypatch: pytest.MonkeyPatch
     sampler.close()
     (row,) = map(json.loads, lines)
     assert row["events"] == 3
+    assert row["clock_offset_ms"] is None
     assert row["rss_bytes"] > 1 << 20

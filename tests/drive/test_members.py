@@ -1,8 +1,7 @@
-"""What several workers say, put together; shares of a budget; clocks."""
+"""What several workers say, put together; shares of a budget."""
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,24 +42,3 @@ def test_shares_never_sum_to_more_than_is_left(users: list[int], left: int) -> N
     assert share(left, of, of) == left
     assert share(None, 1, of) is None
     assert share(-5, 1, of) == 0
-
-
-@pytest.mark.parametrize(
-    ("pairs", "offset", "error"),
-    [
-        ([(100.0, 105.005, 100.010)], 5000.0, 5.0),
-        ([(100.0, 105.005, 100.010), (200.0, 205.002, 200.002)], 5001.0, 1.0),  # the quicker pair counts
-        ([(100.0, 105.005, 100.010), (200.0, 209.0, 200.2)], 5000.0, 5.0),
-        ([(100.0, 100.0, 99.0)], 0.0, None),  # a clock that was set back in between tells nothing
-    ],
-)
-def test_clock_offset_from_a_message_and_its_answer(
-    pairs: list[tuple[float, float, float]], offset: float, error: float | None
-) -> None:
-    """Sent at 100.000, heard there at 105.005, answer here at 100.010: five seconds ahead, to within 5 ms."""
-    one = member()
-    for sent, heard, received in pairs:
-        one.said["heard_at"] = heard
-        one.clock(sent, received)
-    assert one.offset_ms == pytest.approx(offset, abs=1e-3)
-    assert one.offset_error_ms == (None if error is None else pytest.approx(error, abs=1e-3))
