@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,12 +143,20 @@ class Left:
 
 @contextlib.contextmanager
 def locust(
-    folder: Path, *arguments: str, file: Path = MIXED, headless: bool = True, **environment: str
+    folder: Path,
+    *arguments: str,
+    file: Path = MIXED,
+    headless: bool = True,
+    before: Sequence[str] = (),
+    **environment: str,
 ) -> Iterator[Running]:
-    """Run `locust` in a session of its own with these arguments while the block runs; all of it is ended behind it."""
+    """Run `locust` in a session of its own with these arguments while the block runs; all of it is ended behind it.
+
+    `before` are words that stand before the command: a program that changes something and then becomes it.
+    """
     run_folder, log = folder / "run", folder / "locust.log"
     command = [
-        sys.executable, "-m", "locust", "-f", str(file), "--run-folder", str(run_folder), "--no-report",
+        *before, sys.executable, "-m", "locust", "-f", str(file), "--run-folder", str(run_folder), "--no-report",
         "--only-summary", "--master-bind-host", "127.0.0.1", "--master-bind-port", (port := str(free_port())),
         "--master-port", port, *(["--headless"] if headless else []), *arguments,
     ]  # fmt: skip

@@ -6,7 +6,7 @@ A process rather than a thread, so that its work never shares an interpreter wit
 import contextlib
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from llmload.exits import Exit, Stop
@@ -25,12 +25,15 @@ class Child:
 
 
 @contextlib.contextmanager
-def running(*arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[Child]:
+def running(
+    *arguments: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = ()
+) -> Iterator[Child]:
     """Run `llmload simulate` with these arguments while the block runs; it takes a free port unless told otherwise.
 
+    `before` are words that stand before the command: a program that changes something and then becomes it.
     Raises Stop if it does not come up; what it says goes to this process's standard error.
     """
-    command = [sys.executable, "-m", "llmload", "simulate", *arguments]
+    command = [*before, sys.executable, "-m", "llmload", "simulate", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         assert process.stdout is not None
