@@ -83,6 +83,11 @@ def folder_for(wanted: Wanted, scenario: Scenario) -> Path:
     return folder
 
 
+def root(given: Any) -> Path:
+    """Where the run folders of this process lie."""
+    return Path(given.run_folder).parent if given.run_folder else Path(given.out or options.DEFAULT_OUT)
+
+
 def send_options(given: Any) -> preflight.SendOptions:
     """What the options say about connections."""
     timeout = given.connect_timeout

@@ -12,10 +12,12 @@ import gevent
 from locust import runners
 from locust.runners import MasterRunner, WorkerRunner
 
-from llmload.drive import signals
+from llmload.drive import prepare, signals
 from llmload.drive.conductor import Conductor
 from llmload.drive.desk import GIVEN_UP_S
+from llmload.drive.downloads import Runs
 from llmload.drive.session import Session
+from llmload.drive.web import IDLE, Web
 from llmload.drive.worker import Worker
 from llmload.exits import Exit, Stop
 from llmload.load.scenario import Load, Scenario, WorkloadClass
@@ -45,6 +47,9 @@ class Wiring:
         """Whether a scenario's shape runs this, and not a locustfile of the user's own."""
         self.conductor = None if isinstance(self.runner, WorkerRunner) else Conductor(environment)
         self.worker = None if isinstance(self.runner, MasterRunner) else Worker(environment)
+        if self.conductor is not None and environment.web_ui is not None:
+            runs = Runs(prepare.root(environment.parsed_options))
+            Web(environment.web_ui, runs, lambda _since: IDLE)
         self.signals: signals.Signals | None = None
         if isinstance(self.runner, WorkerRunner):
             signals.guard_worker(self.runner, self.master_gone, forked=bool(environment.parsed_options.processes))
