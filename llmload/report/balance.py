@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from llmload.report.facts import Facts
+from llmload.report.lost import count
 from llmload.report.rows import StepRows
 
 ADDED = ("planned", "not_sent", "warmup", "drain", "started", "ok", "failed", "cancelled", "lost")
@@ -25,7 +26,7 @@ def check(facts: Facts, steps: Sequence[StepRows]) -> list[str]:
         *classes, whole = item.rows
         for key in ADDED:
             total = sum(row[key] for row in classes)
-            unknown = sum(lost.step == item.step.index and lost.workload is None for lost in facts.lost)
+            unknown = count([lost for lost in facts.lost if lost.step == item.step.index and lost.workload is None])
             if not total <= whole[key] <= total + unknown:
                 found.append(f"{where}: {key} of the classes adds up to {total}, and all attempts are {whole[key]}")
     found += [

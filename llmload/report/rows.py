@@ -179,7 +179,7 @@ def _row(facts: Facts, columns: _Columns, part: _Part) -> dict[str, Any]:
     outcomes = Counter(columns.outcome[measured].tolist())
     not_sent = outcomes.pop("not_sent", 0)
     gone = [item for item in facts.lost if item.step == step.index and (part.whole or item.workload == part.workload)]
-    lost = sum(item.phase in ("measure", None) for item in gone)
+    lost = sum(item.n for item in gone if item.phase in ("measure", None))
     cancelled = int((measured & columns.stopped).sum())
     good = chosen & columns.ok
     ok = int(good.sum())
@@ -197,8 +197,8 @@ def _row(facts: Facts, columns: _Columns, part: _Part) -> dict[str, Any]:
         "window_s": step.window_s,
         "planned": started + not_sent,
         "not_sent": not_sent,
-        "warmup": int((chosen & columns.warmup).sum()) + sum(item.phase == "warmup" for item in gone),
-        "drain": int((chosen & columns.drain).sum()) + sum(item.phase == "drain" for item in gone),
+        "warmup": int((chosen & columns.warmup).sum()) + sum(item.n for item in gone if item.phase == "warmup"),
+        "drain": int((chosen & columns.drain).sum()) + sum(item.n for item in gone if item.phase == "drain"),
         "started": started,
         "ok": ok,
         "failed": failed,

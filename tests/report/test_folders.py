@@ -342,6 +342,23 @@ def test_lost_by_the_workers_own_account(tmp_path: Path) -> None:
     assert "worker w1: 3 records missing (seq 2-4)" in built.verdict.reasons
 
 
+def test_a_garbled_seq_or_account_takes_no_memory(tmp_path: Path) -> None:
+    """Quadrillions of missing attempts are counted and told as ranges, with the start that a spool knows between."""
+    most = 2**53 - 1
+    accounting = {"w2": {"started": 100_000_000}}
+    folder = write(tmp_path, [record(0), record(most)], accounting=accounting)
+    (folder / "spool").mkdir()
+    lines(folder / "spool" / "w1.jsonl", [{"start": 7, "step": 0, "phase": "warmup", "workload": "short"}])
+    built = report.build(folder)
+    lost = most - 1 + 100_000_000
+    assert len(built.facts.lost) == 4
+    assert f"worker w1: {most - 1} records missing (seq 1-{most - 1})" in built.verdict.reasons
+    assert "worker w2: 100000000 records missing (seq 0-99999999)" in built.verdict.reasons
+    assert any(f"{lost} attempts were started and left no record" in warning for warning in built.warnings)
+    row = built.summary["rows"][-1]
+    assert (row["ok"], row["lost"], row["warmup"], row["ttft_ms"]["all"]["p50"]) == (2, most - 2, 1, "inf")
+
+
 def test_more_records_than_starts_do_not_pass(tmp_path: Path) -> None:
     """J10: Rows that do not balance are said loudly."""
     accounting = {"w1": {"started": 1, "finished": 1, "received": 1, "lost": 0}}

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from llmload.report.doubts.case import Case, at, listed, percent
+from llmload.report.lost import count
 from llmload.report.percentiles import percentile
 
 FAILURES = 0.01
@@ -16,12 +17,12 @@ OWN_LIMITS = ("ttft_timeout", "stall_timeout", "total_timeout", "cancelled", "no
 def lost_records(case: Case) -> Iterator[str]:
     """Attempts without a record."""
     if case.facts.lost:
-        unknown = sum(item.workload is None for item in case.facts.lost)
+        unknown = count([item for item in case.facts.lost if item.workload is None])
         where = (
             f"; the class of {unknown} is not known, so they stand in the rows of all classes only" if unknown else ""
         )
         yield (
-            f"{len(case.facts.lost)} attempts were started and left no record{where}. They count as never "
+            f"{count(case.facts.lost)} attempts were started and left no record{where}. They count as never "
             "finished in the "
             "percentiles over all attempts"
         )
