@@ -17,6 +17,7 @@ COMMANDS = {
     "run": "put a scenario's load on an endpoint",
     "probe": "send one request and show its timeline",
     "report": "rebuild tables and pages from a run folder",
+    "collect": "take the spools of lost workers into a run, and report it",
     "simulate": "serve an endpoint with known timing",
     "demo": "all of it at once, on an endpoint of its own",
 }

@@ -38,6 +38,8 @@ class Book:
     clock_drift_s: float | None = None
     verdict: str | None = None
     reasons: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Those of the reasons that spoiled nothing."""
 
     def begin_step(self, index: int, concurrency: int | None, at: float) -> dict[str, Any]:
         """A step begins; its row is for the caller to fill."""
@@ -70,6 +72,7 @@ class Book:
                     "accounting": self.accounting,
                     "verdict": self.verdict,
                     "reasons": self.reasons,
+                    "notes": self.notes,
                 },
             )
         except OSError as error:

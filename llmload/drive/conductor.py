@@ -248,6 +248,7 @@ class Conductor:
         run.book.ended_at, run.book.clock_drift_s = clock.now(), round(clock.drift_s(), 3)
         run.book.verdict = run.verdict
         run.book.reasons = run.incomplete + run.degraded + run.notes
+        run.book.notes = run.notes
         try:
             run.book.write()
         except Stop as stop:

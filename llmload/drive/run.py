@@ -8,7 +8,7 @@ from llmload.drive.order import Order
 from llmload.drive.prepare import Prepared
 from llmload.exits import Exit, Stop
 from llmload.record import spool
-from llmload.record.ledger import Ledger, ranges
+from llmload.record.ledger import Ledger, lost_words, not_handed_over
 from llmload.record.runfolder import SPOOL
 
 APART_MS = 50.0
@@ -106,15 +106,14 @@ class Run:
             if member.gone is not None:
                 self.degraded.append(f"worker {member.worker} {member.gone}")
             elif member.drained is None:
-                self.degraded.append(f"worker {member.worker} did not hand over what was left at the end")
+                self.degraded.append(not_handed_over(member.worker))
             if member.said["stood_still_s"]:
                 self.degraded.append(
                     f"worker {member.worker} stood still for {member.said['stood_still_s']:.1f} s: its process did not "
                     "run, so it neither sent nor read what it should have"
                 )
             if line["lost"]:
-                missing = ranges(self.ledger.missing(member.worker, line["started"]))
-                self.degraded.append(f"worker {member.worker}: {line['lost']} records missing (seq {missing})")
+                self.degraded.append(lost_words(member.worker, self.ledger.missing(member.worker, line["started"])))
 
     def look_for_success(self, step: int) -> None:
         """At the end of a step: a run of which one has no success in its window is barren."""

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from llmload.exits import Exit, Stop
 
+BLOCK = 64 * 1024
+
 
 class Appender:
     """Appends lines to one file. The first failure is final: later lines are refused with the same sentence."""
@@ -47,3 +49,20 @@ class Appender:
             os.close(self._descriptor)
             self._descriptor = -1
             self._failure = f"{self.path}: is closed"
+
+
+def drop_half_line(path: Path) -> None:
+    """Cut off a last line that has no end (a kill or a full disk left it), so that the next one is not glued to it.
+
+    Only for who writes the file alone: another writer may be just about to end that line.
+    """
+    with contextlib.suppress(FileNotFoundError), path.open("r+b") as file:
+        end = at = file.seek(0, os.SEEK_END)
+        while at:
+            size = min(at, BLOCK)
+            at = file.seek(at - size)
+            if (found := file.read(size).rfind(b"\n")) >= 0:
+                at += found + 1
+                break
+        if at < end:
+            file.truncate(at)

@@ -4,10 +4,12 @@ A batch may come twice, late or out of order; (worker, seq) makes each record co
 `started = finished = received` must hold for every worker; what is missing is lost, and is said to be.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from llmload.record import runfolder
 from llmload.record.append import Appender
 from llmload.record.runfolder import GENERATOR, REQUESTS
 
@@ -34,16 +36,25 @@ class Received:
             self.beyond.remove(self.upto)
             self.upto += 1
 
+    @property
+    def end(self) -> int:
+        """One more than the largest seq that came."""
+        return max(self.beyond, default=self.upto - 1) + 1
+
     def missing(self, started: int) -> list[int]:
         """The seqs under `started` that did not come."""
         return [seq for seq in range(self.upto, started) if seq not in self.beyond]
 
 
 class Ledger:
-    """Writes requests.jsonl and generator.jsonl of one run folder."""
+    """Writes requests.jsonl and generator.jsonl of one run folder, and is the only one to do so.
+
+    Raises Stop(USAGE) while another process has it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.received: dict[str, Received] = {}
+        self._claim = runfolder.claim(folder)
         self._requests = Appender(folder / REQUESTS)
         self._generator = Appender(folder / GENERATOR)
 
@@ -76,6 +87,29 @@ class Ledger:
         """Close the files."""
         self._requests.close()
         self._generator.close()
+        if self._claim >= 0:
+            os.close(self._claim)
+            self._claim = -1
+
+
+def lost_words(worker: str, missing: Sequence[int]) -> str:
+    """The reason of a run in which these records of a worker are missing."""
+    return f"worker {worker}: {len(missing)} record{'s' * (len(missing) != 1)} missing (seq {ranges(missing)})"
+
+
+def is_lost_words(worker: str, reason: str) -> bool:
+    """Whether a reason says that records of this worker are missing."""
+    return reason.startswith(f"worker {worker}: ") and " missing (seq " in reason
+
+
+def not_handed_over(worker: str) -> str:
+    """The reason of a run at whose end a worker kept records back."""
+    return f"worker {worker} did not hand over what was left at the end"
+
+
+def is_mended(worker: str, reason: str) -> bool:
+    """Whether a reason about this worker is no more once its spool is here; what is missing then is told anew."""
+    return is_lost_words(worker, reason) or reason == not_handed_over(worker)
 
 
 def ranges(seqs: Sequence[int]) -> str:

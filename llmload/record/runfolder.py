@@ -4,6 +4,7 @@ run.json is replaced by rename, never half written. The .jsonl files are only ap
 a last line that was cut by a kill is ignored by the reader. Nothing here computes a figure.
 """
 
+import fcntl
 import os
 import re
 import tempfile
@@ -76,6 +77,25 @@ def read_run(folder: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Stop(f"{path}: expected a JSON object, got {type(value).__name__}", Exit.UNJUDGED)
     return value
+
+
+def claim(folder: Path) -> int:
+    """Be the only process that writes into a run folder, until the descriptor that this returns is closed.
+
+    The system lets go of it when the process ends, however it ends. Raises Stop(USAGE) if another one has it. Where
+    folders cannot be locked (some network drives) nobody is kept out.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise Stop(
+            f"{folder}: this run is still going on: a living process writes into it; wait for its end, or end it"
+        ) from None
+    except OSError:
+        pass
+    return descriptor
 
 
 def lines(path: Path) -> Iterator[bytes]:

@@ -34,6 +34,8 @@ class Spool:
             orjson.dumps(
                 {
                     "start": tags.seq,
+                    "run": tags.run,
+                    "worker": tags.worker,
                     "step": tags.step,
                     "phase": tags.phase,
                     "workload": tags.workload,

@@ -103,8 +103,8 @@ class Facts:
         return self.measured & self.is_("outcome", "ok")
 
 
-def read(folder: Path) -> Facts:
-    """All facts of a run folder. Raises Stop(UNJUDGED) for one that is no run, of a newer format or damaged."""
+def run_of(folder: Path) -> dict[str, Any]:
+    """run.json of a folder. Raises Stop(UNJUDGED) for one that is no run, of a newer format or damaged."""
     run = runfolder.read_run(folder)
     schema = run.get("schema")
     if not isinstance(schema, int) or schema > SCHEMA:
@@ -115,6 +115,12 @@ def read(folder: Path) -> Facts:
         )
     if (fault := shape.wrong(run)) is not None:
         raise Stop(f"{folder / runfolder.RUN}: {fault}; the file was damaged or changed: restore it", Exit.UNJUDGED)
+    return run
+
+
+def read(folder: Path) -> Facts:
+    """All facts of a run folder. Raises Stop(UNJUDGED) as `run_of` does, and for records of a newer format."""
+    run = run_of(folder)
     table = records.read(folder)
     frame = table.frame
     scenario = run.get("scenario") or {}
