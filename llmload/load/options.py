@@ -26,6 +26,10 @@ OPTIONS: tuple[Option, ...] = (
     (("--model",), {"metavar": "NAME", "help": "model to ask for; without it the only one that the server offers"}),
     (("--steps",), {"metavar": "N,N,…", "help": "requests in flight, step by step, as 1,4,8"}),
     (
+        ("--rates",),
+        {"metavar": "R,R,…", "help": "arrivals per second, step by step, as 2,5, whatever the server does"},
+    ),
+    (
         ("--duration",),
         {"metavar": "TIME", "help": "window of each step, as 20s or 5m; no number of requests is waited for then"},
     ),
@@ -82,8 +86,12 @@ def overrides(args: Namespace) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if args.model:
         found.append(("model", args.model))
+    if args.steps and args.rates:
+        raise Stop("--steps and --rates exclude each other: a run holds requests in flight, or it holds a rate")
     if args.steps:
-        found.append(("load.steps", args.steps))
+        found += [("load.kind", "steps"), ("load.steps", args.steps)]
+    if args.rates:
+        found += [("load.kind", "rate"), ("load.rates", args.rates)]
     if args.duration:
         window = seconds(args.duration, "--duration")
         found += [("load.window_s", f"{window:.12g}"), ("load.window_requests", "0")]

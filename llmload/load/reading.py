@@ -23,9 +23,9 @@ from llmload.load.values import Parser
 LOAD: dict[str, Parser] = {
     "kind": values.choice("steps", "rate"),
     "steps": values.wholes(1, 100_000),
-    "rates": values.numbers(above=True),
+    "rates": values.numbers(high=100_000, above=True),
     "arrivals": values.choice("constant", "poisson", "gamma"),
-    "burstiness": values.number(above=True),
+    "burstiness": values.number(0.01, 1000),
     "max_in_flight": values.whole(1, 1_000_000),
     "warmup_requests": values.whole(0, 1000),
     "warmup_s": values.duration("s"),
@@ -93,6 +93,11 @@ TOP: dict[str, Parser] = {
 }
 TABLES = {"load": LOAD, "limits": LIMITS, "slo": SLOS, "cost": COST}
 """The tables of a file whose keys are fixed; `[[class]]` is a list of such tables."""
+KIND_OF = {
+    "steps": "steps", "warmup_requests": "steps",
+    "rates": "rate", "arrivals": "rate", "burstiness": "rate", "max_in_flight": "rate",
+}  # fmt: skip
+"""The keys of [load] that mean something to one kind of load alone."""
 
 _CLASS_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _TAKEN_NAMES = {"all"}
@@ -228,6 +233,7 @@ class _Reader:
         for table, keys in TABLES.items():
             own[table] = self.read(f"[{table}]", own.get(table, {}), keys)
         self.lift_cap(raw.get("load", {}), own["load"])
+        self.one_kind(raw.get("load", {}), own["load"])
         cost = own.pop("cost")
         rows = own.pop("class", [])
         if not isinstance(rows, list) or not rows:
@@ -329,10 +335,33 @@ class _Reader:
             raise self.stop("[load]", "window_cap_s", f"expected at least window_s ({window:g}), got {cap:g}")
         own["window_cap_s"] = window
 
+    def one_kind(self, raw: dict[str, Any], own: dict[str, Any]) -> None:
+        """Take out the keys of the other kind of load where the kind was typed, and refuse them where it was not.
+
+        So `--rates 2,5` makes a load by rate of any scenario, and a key that would do nothing is told.
+        """
+        kind = own.get("kind", Load().kind)
+        for key in [key for key in own if KIND_OF.get(key, kind) != kind]:
+            if isinstance(raw[key], Given) or not isinstance(raw.get("kind"), Given):
+                problem = f'belongs to kind = "{KIND_OF[key]}", and this load is of kind = "{kind}"'
+                raise self.stop(*_place("[load]", key, raw[key]), f"{problem}; set load.kind, or take {key} out")
+            del own[key]
+        if kind != "rate":
+            return
+        own["steps"], own["warmup_requests"] = (), 0
+        if "rates" not in own:
+            problem = 'missing; kind = "rate" needs arrivals per second, step by step, such as rates = [2, 5]'
+            raise self.stop("[load]", "rates", problem)
+        if "burstiness" in own and own.get("arrivals") != "gamma":
+            if isinstance(raw["burstiness"], Given) or not isinstance(raw.get("arrivals"), Given):
+                problem = 'belongs to arrivals = "gamma"; set arrivals, or take burstiness out'
+                raise self.stop(*_place("[load]", "burstiness", raw["burstiness"]), problem)
+            del own["burstiness"]
+
     def check(self, scenario: Scenario) -> None:
         """What several keys say together."""
         plan = scenario.load
-        covered = min(plan.steps) + plan.warmup_requests - 1
+        covered = min(plan.steps, default=0) + plan.warmup_requests - 1
         if plan.warmup_requests and covered < len(scenario.classes):
             raise self.stop(
                 "[load]", "warmup_requests",

@@ -85,9 +85,9 @@ def number(low: float = 0.0, high: float = math.inf, *, above: bool = False) -> 
     return parse
 
 
-def numbers(low: float = 0.0, *, above: bool = False) -> Parser:
+def numbers(low: float = 0.0, high: float = math.inf, *, above: bool = False) -> Parser:
     """A list of numbers, or one."""
-    one = number(low, above=above)
+    one = number(low, high, above=above)
 
     def parse(value: Any) -> tuple[float, ...]:
         values = value if isinstance(value, list) else [value]

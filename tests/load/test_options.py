@@ -30,6 +30,7 @@ def test_overrides_are_dotted_keys() -> None:
     )  # fmt: skip
     assert options.overrides(args) == [
         ("model", "m"),
+        ("load.kind", "steps"),
         ("load.steps", "1,4"),
         ("load.window_s", "90"),
         ("load.window_requests", "0"),
@@ -38,6 +39,16 @@ def test_overrides_are_dotted_keys() -> None:
         ("extra_body.a", "b=c"),
         ("labels.engine", "v 2"),
     ]
+
+
+def test_rates_are_a_kind_of_load() -> None:
+    """--rates alone makes a load by rate of any scenario; both kinds at once are refused."""
+    assert options.overrides(parsed("--rates", "2,5")) == [("load.kind", "rate"), ("load.rates", "2,5")]
+    assert reading.load("mixed", options.overrides(parsed("--rates", "2,5"))).load.rates == (2.0, 5.0)
+    assert reading.load("rate", options.overrides(parsed("--steps", "3"))).load.levels == ((3, None),)
+    with pytest.raises(Stop, match="--steps and --rates exclude each other") as caught:
+        options.overrides(parsed("--rates", "2", "--steps", "1"))
+    assert caught.value.code is Exit.USAGE
 
 
 def test_words_parse_back() -> None:

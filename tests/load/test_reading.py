@@ -13,7 +13,7 @@ from llmload.exits import Exit, Stop
 from llmload.load import override, reading
 from llmload.load.scenario import SLO, Lengths, Limits, Load, Scenario, WorkloadClass
 
-SHIPPED = ["baseline", "demo", "llama", "long-context", "long-output", "mixed", "short-only", "smoke"]
+SHIPPED = ["baseline", "demo", "llama", "long-context", "long-output", "mixed", "rate", "short-only", "smoke"]
 
 
 @pytest.fixture
@@ -118,12 +118,7 @@ def test_everything_can_be_set(write, tmp_path: Path) -> None:
             headers = { X-A = "b" }
             labels = { engine = "v2", try = 3 }
             [load]
-            kind = "rate"
             steps = [2, 3]
-            rates = [0.5, 8]
-            arrivals = "gamma"
-            burstiness = 0.3
-            max_in_flight = 40
             warmup_requests = 4
             warmup_s = 1
             window_s = 2
@@ -191,7 +186,7 @@ def test_everything_can_be_set(write, tmp_path: Path) -> None:
         extra_body={"top_p": 0.9},
         headers={"X-A": "b"},
         labels={"engine": "v2", "try": "3"},
-        load=Load("rate", (2, 3), (0.5, 8.0), "gamma", 0.3, 40, 4, 1.0, 2.0, 3, 4.0, 5.0, 6.0, 7, 8, 9),
+        load=Load("steps", (2, 3), (), "poisson", 1.0, 512, 4, 1.0, 2.0, 3, 4.0, 5.0, 6.0, 7, 8, 9),
         limits=Limits(1.0, 2.0, 3.0, 240.0),
         slo=SLO(1000.0, 50.0, 2000.0, 300.0),
         price_per_million_input=0.15,
@@ -209,6 +204,25 @@ def test_everything_can_be_set(write, tmp_path: Path) -> None:
         ),
         file=scenario.file,
     )  # fmt: skip
+
+
+def test_everything_of_a_rate_can_be_set(write) -> None:
+    """Requests in flight are nobody's plan there, and no user has a warm-up of its own: 0 and none in run.json."""
+    keys = 'kind = "rate"\nrates = [0.5, 8]\narrivals = "gamma"\nburstiness = 0.3\nmax_in_flight = 40'
+    load = reading.load(write(f'[load]\n{keys}\n[[class]]\nname = "short"')).load
+    assert load == Load("rate", (), (0.5, 8.0), "gamma", 0.3, 40, 0)
+    assert load.levels == ((None, 0.5), (None, 8.0))
+
+
+def test_the_kind_of_load_that_is_typed_wins_over_the_file(write) -> None:
+    """`--rates` makes a load by rate of any scenario, `--steps` one of steps; what the file says of the other goes."""
+    rate = reading.load("baseline", [("load.kind", "rate"), ("load.rates", "2,5")]).load
+    assert (rate.levels, rate.warmup_requests) == (((None, 2.0), (None, 5.0)), 0)
+    text = '[load]\nkind = "rate"\nrates = 3\narrivals = "gamma"\nburstiness = 2\n[[class]]\nname = "short"'
+    steps = reading.load(write(text), [("load.kind", "steps"), ("load.steps", "1,4")]).load
+    assert (steps.levels, steps.rates, steps.warmup_requests) == (((1, None), (4, None)), (), 3)
+    constant = reading.load(write(text), [("load.arrivals", "constant")]).load
+    assert (constant.arrivals, constant.burstiness) == ("constant", 1.0)
 
 
 def test_every_field_has_a_key() -> None:
@@ -230,13 +244,23 @@ def test_every_field_has_a_key() -> None:
     [
         (
             "[load]\nstepz = [1]",
-            ("[load] stepz: unknown key; expected one of: kind, steps, warmup_requests, warmup_s, window_s, "
-            "window_requests, window_cap_s, drain_limit_s, settle_s, max_failures_in_a_row, max_requests, "
-            "max_tokens_total; did you mean steps?"),
+            ("[load] stepz: unknown key; expected one of: kind, steps, rates, arrivals, burstiness, max_in_flight, "
+            "warmup_requests, warmup_s, window_s, window_requests, window_cap_s, drain_limit_s, settle_s, "
+            "max_failures_in_a_row, max_requests, max_tokens_total; did you mean steps?"),
         ),
         ("[load]\nsteps = [1, 0]", "[load] steps: expected whole numbers of at least 1, got 0"),
         ("[load]\nsteps = []", "[load] steps: expected at least one whole number, got []"),
         ("[load]\nsteps = [true]", "[load] steps: expected whole numbers of at least 1, got true"),
+        ("[load]\nkind = 'rate'", ('[load] rates: missing; kind = "rate" needs arrivals per second, step by step, '
+         "such as rates = [2, 5]")),
+        ("[load]\nrates = [2]", ('[load] rates: belongs to kind = "rate", and this load is of kind = "steps"; '
+         "set load.kind, or take rates out")),
+        ("[load]\nkind = 'rate'\nrates = 2\nsteps = 1", ('[load] steps: belongs to kind = "steps", and this load is '
+         'of kind = "rate"; set load.kind, or take steps out')),
+        ("[load]\nkind = 'rate'\nrates = 2\nburstiness = 2", ('[load] burstiness: belongs to arrivals = "gamma"; '
+         "set arrivals, or take burstiness out")),
+        ("[load]\nkind = 'rate'\nrates = [2, 0]", "[load] rates: expected a number above 0 and at most 100000, got 0"),
+        ("[load]\nkind = 'hand'", '[load] kind: expected one of steps, rate, got "hand"'),
         ("[load]\nseed = 2", "[load] seed: unknown key; it belongs to the top of the file, before the first [table]"),
         ("steps = [1]", "steps: unknown key; it belongs to [load]"),
         ("ttft_ms = 1", "ttft_ms: unknown key; it belongs to [slo]"),
@@ -396,6 +420,8 @@ def test_overrides() -> None:
         ("class.short", "1", ("class.short (from the command line): expected class.NAME.KEY with one of the classes "
          "short, medium, long; did you mean short?")),
         ("seed.x", "1", "seed.x (from the command line): seed is no table"),
+        ("load.rates", "2", ('load.rates (from the command line): belongs to kind = "rate", and this load is of kind = '
+         '"steps"; set load.kind, or take rates out')),
         ("load", "1", '[load]: expected a table, got "1"'),
         ("load.seed", "1", ("load.seed (from the command line): unknown key; it belongs to the top of the file, "
          "before the first [table]")),
