@@ -13,6 +13,9 @@ from llmload.record import runfolder
 from llmload.record.append import Appender
 from llmload.record.runfolder import GENERATOR, REQUESTS
 
+Range = tuple[int, int]
+"""First and last of seqs that follow one another."""
+
 
 @dataclass(slots=True)
 class Received:
@@ -41,9 +44,14 @@ class Received:
         """One more than the largest seq that came."""
         return max(self.beyond, default=self.upto - 1) + 1
 
-    def missing(self, started: int) -> list[int]:
+    def missing(self, started: int) -> list[Range]:
         """The seqs under `started` that did not come."""
-        return [seq for seq in range(self.upto, started) if seq not in self.beyond]
+        found, at = [], self.upto
+        for seq in (*sorted(seq for seq in self.beyond if seq < started), started):
+            if at < seq:
+                found.append((at, seq - 1))
+            at = seq + 1
+        return found
 
 
 class Ledger:
@@ -79,7 +87,7 @@ class Ledger:
         received = len(self.received.get(worker, ()))
         return {"started": started, "finished": finished, "received": received, "lost": max(0, started - received)}
 
-    def missing(self, worker: str, started: int) -> list[int]:
+    def missing(self, worker: str, started: int) -> list[Range]:
         """The seqs of a worker that were started and never came."""
         return self.received.get(worker, Received()).missing(started)
 
@@ -92,9 +100,10 @@ class Ledger:
             self._claim = -1
 
 
-def lost_words(worker: str, missing: Sequence[int]) -> str:
+def lost_words(worker: str, missing: Sequence[Range]) -> str:
     """The reason of a run in which these records of a worker are missing."""
-    return f"worker {worker}: {len(missing)} record{'s' * (len(missing) != 1)} missing (seq {ranges(missing)})"
+    n = sum(last - first + 1 for first, last in missing)
+    return f"worker {worker}: {n} record{'s' * (n != 1)} missing (seq {ranges(missing)})"
 
 
 def is_lost_words(worker: str, reason: str) -> bool:
@@ -112,13 +121,7 @@ def is_mended(worker: str, reason: str) -> bool:
     return is_lost_words(worker, reason) or reason == not_handed_over(worker)
 
 
-def ranges(seqs: Sequence[int]) -> str:
-    """Seqs in words, ascending: `3, 5-7`, at most eight of them."""
-    parts: list[list[int]] = []
-    for seq in seqs:
-        if parts and seq == parts[-1][1] + 1:
-            parts[-1][1] = seq
-        else:
-            parts.append([seq, seq])
-    words = [str(first) if first == last else f"{first}-{last}" for first, last in parts[:8]]
-    return ", ".join(words) + (", …" if len(parts) > 8 else "")
+def ranges(seqs: Sequence[Range]) -> str:
+    """Seqs in words: `3, 5-7`, at most eight of them."""
+    words = [str(first) if first == last else f"{first}-{last}" for first, last in seqs[:8]]
+    return ", ".join(words) + (", …" if len(seqs) > 8 else "")

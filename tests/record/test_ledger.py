@@ -26,9 +26,9 @@ def test_account_counts_what_is_lost(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     ledger.take("w0", [(4, b"e"), (0, b"a"), (1, b"b")])
     assert ledger.account("w0", 5, 4) == {"started": 5, "finished": 4, "received": 3, "lost": 2}
-    assert ledger.missing("w0", 5) == [2, 3]
+    assert ledger.missing("w0", 5) == [(2, 3)]
     assert ledger.account("w9", 0, 0) == {"started": 0, "finished": 0, "received": 0, "lost": 0}
-    assert ledger.missing("w9", 2) == [0, 1]
+    assert ledger.missing("w9", 2) == [(0, 1)]
 
 
 def test_full_disk_counts_nothing_as_received(tmp_path: Path) -> None:
@@ -51,7 +51,9 @@ def test_received_is_a_set_of_seqs(seqs: list[int]) -> None:
             received.add(seq)
     assert len(received) == len(set(seqs))
     assert [seq for seq in range(61) if seq in received] == sorted(set(seqs))
-    assert received.missing(50) == [seq for seq in range(50) if seq not in set(seqs)]
+    missing = [seq for first, last in received.missing(50) for seq in range(first, last + 1)]
+    assert missing == [seq for seq in range(50) if seq not in set(seqs)]
+    assert received.end == max(seqs, default=-1) + 1
 
 
 def test_received_keeps_no_more_than_the_holes() -> None:
@@ -64,13 +66,32 @@ def test_received_keeps_no_more_than_the_holes() -> None:
 
 @pytest.mark.parametrize(
     ("seqs", "words"),
-    [([], ""), ([3], "3"), ([118, 119, 120], "118-120"), ([1, 3, 4, 9], "1, 3-4, 9")],
+    [([], ""), ([(3, 3)], "3"), ([(118, 120)], "118-120"), ([(1, 1), (3, 4), (9, 9)], "1, 3-4, 9")],
 )
-def test_ranges_in_words(seqs: list[int], words: str) -> None:
-    """Neighbours become a range."""
+def test_ranges_in_words(seqs: list[tuple[int, int]], words: str) -> None:
+    """A single seq stands alone."""
     assert ranges(seqs) == words
 
 
 def test_ranges_end_somewhere() -> None:
     """Eight are enough for a sentence."""
-    assert ranges(list(range(0, 100, 2))) == "0, 2, 4, 6, 8, 10, 12, 14, …"
+    assert ranges([(seq, seq) for seq in range(0, 100, 2)]) == "0, 2, 4, 6, 8, 10, 12, 14, …"
+
+
+def test_a_hole_of_any_width_is_one_range() -> None:
+    """A seq that was garbled costs no memory."""
+    received = Received()
+    received.add(10**15)
+    assert received.missing(10**15 + 1) == [(0, 10**15 - 1)]
+
+
+def test_a_run_folder_has_one_writer(tmp_path: Path) -> None:
+    """Whoever comes second is told so, until the first one has closed its books."""
+    first = Ledger(tmp_path)
+    with pytest.raises(Stop) as caught:
+        Ledger(tmp_path)
+    assert caught.value.message == (
+        f"{tmp_path}: this run is still going on: a living process writes into it; wait for its end, or end it"
+    )
+    first.close()
+    Ledger(tmp_path).close()

@@ -35,7 +35,9 @@ def test_spool_has_a_line_before_and_a_record_after(tmp_path: Path) -> None:
     written.finish(record(0))
     written.close()
     first, second = (tmp_path / "spool" / "w0.jsonl").read_bytes().splitlines()
-    assert first == b'{"start":0,"run":"r","worker":"w0","step":1,"phase":"measure","workload":"short","sent_at":1000.5}'
+    assert (
+        first == b'{"start":0,"run":"r","worker":"w0","step":1,"phase":"measure","workload":"short","sent_at":1000.5}'
+    )
     assert second == record(0)
 
 
