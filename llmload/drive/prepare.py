@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from llmload.drive import book
 from llmload.exits import Stop
 from llmload.load import options, reading, secrets
-from llmload.load.scenario import Scenario
+from llmload.load.scenario import Load, Scenario
 from llmload.record import clock, runfolder
 from llmload.send import preflight
 from llmload.send.findings import Findings
@@ -43,7 +43,15 @@ def prepare(wanted: Wanted, say: Callable[[str], None]) -> Prepared:
     Raises Stop: USAGE for options, scenario and folder, UNMEASURABLE for the endpoint. A folder that was made here
     is taken away again then.
     """
-    return ready(reading.load(wanted.given.scenario, options.overrides(wanted.given)), wanted, say)
+    scenario = reading.load(wanted.given.scenario, options.overrides(wanted.given))
+    return ready(by_hand(scenario) if wanted.given.load == options.BY_HAND else scenario, wanted, say)
+
+
+def by_hand(scenario: Scenario) -> Scenario:
+    """The same with its load left to a person: what it asks of a level stays, the levels themselves go."""
+    load = scenario.load
+    warmup = load.warmup_requests if load.kind == "steps" else Load().warmup_requests
+    return replace(scenario, load=replace(load, kind="hand", steps=(), rates=(), warmup_requests=warmup))
 
 
 def ready(scenario: Scenario, wanted: Wanted, say: Callable[[str], None]) -> Prepared:

@@ -22,12 +22,23 @@ SCENARIO: Option = (
 )
 """Positional for `llmload run`, an option for Locust."""
 
+PLAN, BY_HAND = "step plan", "by hand"
+"""Who sets the load: the scenario, or a person at the web page."""
+
 OPTIONS: tuple[Option, ...] = (
     (("--model",), {"metavar": "NAME", "help": "model to ask for; without it the only one that the server offers"}),
     (("--steps",), {"metavar": "N,N,…", "help": "requests in flight, step by step, as 1,4,8"}),
     (
         ("--rates",),
         {"metavar": "R,R,…", "help": "arrivals per second, step by step, as 2,5, whatever the server does"},
+    ),
+    (
+        ("--load",),
+        {
+            "choices": (PLAN, BY_HAND),
+            "default": PLAN,
+            "help": "by hand: you set the number of users on the web page, and each level held is a row (step plan)",
+        },
     ),
     (
         ("--duration",),
@@ -53,9 +64,17 @@ OPTIONS: tuple[Option, ...] = (
     (("--insecure",), {"action": "store_true", "help": "do not verify the endpoint's certificate"}),
     (("--allow-http-key",), {"action": "store_true", "help": "send the key over plain http to another machine"}),
     (("--connect-timeout",), {"metavar": "TIME", "help": "limit for connecting, TLS included, as 5s"}),
+    (("--first-token-limit",), {"metavar": "TIME", "help": "a request whose first token takes longer fails, as 30s"}),
+    (("--stall-limit",), {"metavar": "TIME", "help": "a request fails when no token comes for so long, as 10s"}),
+    (("--request-limit",), {"metavar": "TIME", "help": "a request that takes longer as a whole fails, as 5m"}),
     (("--no-report",), {"action": "store_true", "help": "write no tables and pages at the end (llmload report does)"}),
 )
 """What both commands take, apart from the scenario itself."""
+
+
+LIMITS = {"connect-timeout": "connect_s", "first-token-limit": "ttft_s", "stall-limit": "stall_s",
+          "request-limit": "total_s"}  # fmt: skip
+"""Options that are time limits of one request, with their keys in the scenario."""
 
 
 def seconds(text: str, where: str) -> float:
@@ -95,8 +114,9 @@ def overrides(args: Namespace) -> list[tuple[str, str]]:
     if args.duration:
         window = seconds(args.duration, "--duration")
         found += [("load.window_s", f"{window:.12g}"), ("load.window_requests", "0")]
-    if args.connect_timeout:
-        found.append(("limits.connect_s", f"{seconds(args.connect_timeout, '--connect-timeout'):.12g}"))
+    for option, key in LIMITS.items():
+        if text := getattr(args, option.replace("-", "_")):
+            found.append((f"limits.{key}", f"{seconds(text, f'--{option}'):.12g}"))
     found += [pair(text, "--set") for text in args.set or ()]
     for text in args.label or ():
         key, value = pair(text, "--label")

@@ -13,6 +13,8 @@ goes forward.
 
 Why the window ended and why sending stopped are kept apart: a budget that is used up in the drain stops the sending
 and leaves a window that was complete.
+
+By hand the person is in the place of the plan: the window stays open until another level is asked for (`leave`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,12 +24,15 @@ from typing import Literal
 from llmload.load.scenario import Load
 
 StepPhase = Literal["ramp", "warmup", "measure", "drain", "done"]
-EndedBy = Literal["window", "cap", "failures", "budget", "stopped", "fault"]
+EndedBy = Literal["window", "cap", "level", "failures", "budget", "stopped", "fault"]
 Stopped = Literal["stopped", "fault"]
 
 FULL_WITHIN_S = 1.0
 """So long after everything is warm the window waits for a moment with all N in flight. With many users and short
 answers no look ever finds all of them in flight, and users that pause after failures are in nobody's flight."""
+
+HELD_S = 10.0
+"""By hand: a level whose window was open for so long is a row; for `window_s` if that is shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,7 @@ class Step:
         self._ok = 0
         self._failed_before = 0
         self._early: EndedBy | None = None
+        self._left = False
 
     @property
     def sending(self) -> bool:
@@ -80,8 +86,9 @@ class Step:
     def advance(self, now: float, seen: Seen) -> StepPhase:
         """Go on by at most one phase. `seen` must have been reported in the present phase by all workers."""
         self._early = self._early or self._early_end(seen)
-        if self._early is not None and self.phase in {"warmup", "measure"}:
-            self.ended_by = self._early
+        over = self._early or ("level" if self._left else None)
+        if over is not None and self.phase in {"warmup", "measure"}:
+            self.ended_by = over
             return self._enter("drain", now)
         if self.phase == "ramp" and seen.users == self.concurrency:
             return self._enter("warmup", now)
@@ -95,6 +102,20 @@ class Step:
         ):
             return self._enter("done", now)
         return self.phase
+
+    def leave(self) -> None:
+        """By hand: another level is asked for, so the window ends; one that is not open yet never will be."""
+        self._left = True
+
+    @property
+    def held(self) -> bool:
+        """By hand: whether this level is a row. It is, unless the person left it before its window was long enough."""
+        if self.ended_by not in {"level", "stopped"}:
+            return True
+        if "measure" not in self.began:
+            return False
+        ended = self.began.get("drain", self.began.get("done", self.began["measure"]))
+        return ended - self.began["measure"] >= min(HELD_S, self.load.window_s)
 
     def stop(self, now: float, why: Stopped) -> None:
         """Done at once, by the user or by a fault after which the run cannot go on. Why a window ended stays."""
@@ -128,6 +149,8 @@ class Step:
         return seen.in_flight >= self.concurrency or now - self._warm_since >= FULL_WITHIN_S
 
     def _window_end(self, now: float, seen: Seen) -> EndedBy | None:
+        if self.load.kind == "hand":
+            return None
         open_s = now - self.began["measure"]
         enough = all(seen.sent.get(name, 0) >= self.load.window_requests for name in self.classes)
         if open_s >= self.load.window_s and enough:

@@ -51,6 +51,19 @@ def test_rates_are_a_kind_of_load() -> None:
     assert caught.value.code is Exit.USAGE
 
 
+@pytest.mark.parametrize(
+    ("option", "key"),
+    [("connect-timeout", "connect_s"), ("first-token-limit", "ttft_s"), ("stall-limit", "stall_s"),
+     ("request-limit", "total_s")],
+)  # fmt: skip
+def test_time_limits_have_options(option: str, key: str) -> None:
+    """Each sets its key of [limits]; what is no duration is a sentence with the option's name."""
+    assert options.overrides(parsed(f"--{option}", "1.5m")) == [(f"limits.{key}", "90")]
+    assert getattr(reading.load("mixed", options.overrides(parsed(f"--{option}", "7s"))).limits, key) == 7.0
+    with pytest.raises(Stop, match=f"--{option}: expected a duration"):
+        options.overrides(parsed(f"--{option}", "soon"))
+
+
 def test_words_parse_back() -> None:
     """The words of parsed options give the same options again."""
     args = parsed("--steps", "1", "--set", "a=1", "--set", "b=2", "--insecure", "--out", "x y", "--label", "k=v")

@@ -164,3 +164,53 @@ def test_phases_follow_one_at_a_time() -> None:
     seen = replace(WARM, measured_in_flight=0)
     assert [made.advance(1.0, seen) for _ in range(5)] == ["warmup", "measure", "drain", "done", "done"]
     assert made.began == {"warmup": 1.0, "measure": 1.0, "drain": 1.0, "done": 1.0}
+
+
+HAND = replace(LOAD, kind="hand", steps=())
+
+
+def test_by_hand_the_window_is_open_until_another_level_is_asked_for() -> None:
+    """Neither seconds nor numbers nor the cap of a step plan close it; then it drains with all users sending."""
+    made = at("measure", HAND)
+    assert made.advance(100_000.0, ENOUGH) == "measure"
+    made.leave()
+    assert made.advance(100_001.0, ENOUGH) == "drain"
+    assert (made.ended_by, made.sending, made.held) == ("level", True, True)
+    assert made.advance(100_002.0, replace(ENOUGH, measured_in_flight=0)) == "done"
+
+
+def test_by_hand_a_level_left_in_its_warm_up_has_no_window() -> None:
+    """Nothing is measured, so nothing has to be waited for; a level left while its users come up warms up first."""
+    made = step(HAND)
+    made.leave()
+    assert made.advance(89.0, Seen(users=1)) == "ramp"
+    assert made.advance(90.0, Seen(users=2)) == "warmup"
+    assert made.advance(90.1, Seen(users=2)) == "drain"
+    assert made.advance(90.2, Seen(users=2)) == "done"
+    assert (made.ended_by, made.held) == ("level", False)
+
+
+@pytest.mark.parametrize(
+    ("window_s", "open_s", "held"), [(60.0, 9.9, False), (60.0, 10.0, True), (2.0, 1.9, False), (2.0, 2.0, True)]
+)
+@pytest.mark.parametrize("how", ["level", "stopped"])
+def test_by_hand_a_level_is_a_row_from_ten_seconds_or_the_scenarios_window(
+    window_s: float, open_s: float, held: bool, how: str
+) -> None:
+    """The shorter of the two, by the window alone: warm-up and drain do not count."""
+    made = at("measure", replace(HAND, window_s=window_s))
+    if how == "level":
+        made.leave()
+        made.advance(100.0 + open_s, ENOUGH)
+        made.advance(150.0, replace(ENOUGH, measured_in_flight=0))
+    else:
+        made.stop(100.0 + open_s, "stopped")
+    assert (made.ended_by, made.held) == (how, held)
+
+
+def test_by_hand_a_level_that_failed_at_once_is_a_row() -> None:
+    """It was not the person who ended it."""
+    made = at("measure", HAND)
+    assert made.advance(100.1, replace(ENOUGH, failed=4)) == "measure"
+    assert made.advance(100.2, replace(ENOUGH, failed=8)) == "drain"
+    assert (made.ended_by, made.held) == ("failures", True)
