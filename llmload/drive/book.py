@@ -23,6 +23,9 @@ from llmload.record import runfolder
 
 SCHEMA = 1
 PACKAGES = ("locust", "gevent", "openai", "httpx2", "httptools")
+ROOM = ".room"
+ROOM_BYTES = 64 * 1024
+"""Kept on the disk while a run is on: where it is full, the run still has this for how it ended."""
 
 
 @dataclass(slots=True)
@@ -41,12 +44,12 @@ class Book:
     notes: list[str] = field(default_factory=list)
     """Those of the reasons that spoiled nothing."""
 
-    def begin_step(self, index: int, concurrency: int | None, at: float) -> dict[str, Any]:
+    def begin_step(self, index: int, concurrency: int | None, at: float, rate: float | None = None) -> dict[str, Any]:
         """A step begins; its row is for the caller to fill."""
         row = {
             "step": index,
             "concurrency": concurrency,
-            "rate": None,
+            "rate": rate,
             "started_at": at,
             "window_started_at": None,
             "window_ended_at": None,
@@ -58,26 +61,40 @@ class Book:
         return row
 
     def write(self) -> None:
-        """Replace run.json. Raises Stop(INCOMPLETE) if the disk takes no more; the old one is still there then."""
+        """Replace run.json. Raises Stop(INCOMPLETE) if the disk takes no more; the old one is still there then.
+
+        The first time room is put by for the last words, and where there is none for that, nothing stays.
+        """
+        room = self.folder / ROOM
         try:
-            runfolder.write_json(
-                self.folder / runfolder.RUN,
-                {
-                    "schema": SCHEMA,
-                    **self.facts,
-                    "ended_at": self.ended_at,
-                    "clock_drift_s": self.clock_drift_s,
-                    "steps": self.steps,
-                    "workers": self.workers,
-                    "accounting": self.accounting,
-                    "verdict": self.verdict,
-                    "reasons": self.reasons,
-                    "notes": self.notes,
-                },
-            )
+            if self.verdict is not None:
+                room.unlink(missing_ok=True)
+            elif not self.steps:
+                room.write_bytes(os.urandom(ROOM_BYTES))  # no zeros, which take no room on some disks
+            self._replace()
         except OSError as error:
-            path = self.folder / runfolder.RUN
-            raise Stop(f"{path}: cannot be written: {error.strerror}", Exit.INCOMPLETE) from error
+            if not self.steps:
+                room.unlink(missing_ok=True)
+            raise Stop(
+                f"{self.folder / runfolder.RUN}: cannot be written: {error.strerror}", Exit.INCOMPLETE
+            ) from error
+
+    def _replace(self) -> None:
+        runfolder.write_json(
+            self.folder / runfolder.RUN,
+            {
+                "schema": SCHEMA,
+                **self.facts,
+                "ended_at": self.ended_at,
+                "clock_drift_s": self.clock_drift_s,
+                "steps": self.steps,
+                "workers": self.workers,
+                "accounting": self.accounting,
+                "verdict": self.verdict,
+                "reasons": self.reasons,
+                "notes": self.notes,
+            },
+        )
 
 
 def versions() -> dict[str, str | None]:

@@ -102,7 +102,6 @@ class Conductor:
     def _run(self, run: Run) -> None:
         why = "step"
         try:
-            run.book.write()
             self._all_steps(run)
         except (Halt, gevent.GreenletExit) as stop:
             why = "user" if self.desk.whose_stop(stop) == "stopped" else "fault"
@@ -223,8 +222,14 @@ class Conductor:
             "preflight": found.as_dict(),
             "save_text": prepared.save_text,
         }
-        self.desk.run = Run(prepared, order, facts)
-        return self.desk.run
+        run = Run(prepared, order, facts)
+        try:
+            run.book.write()  # who has no room for this has none for a run
+        except Stop:
+            run.ledger.close()
+            raise
+        self.desk.run = run
+        return run
 
     def _enlist(self, run: Run) -> None:
         """Take in all workers that are there now, and give every one the run's order with the next spawn message."""
