@@ -91,6 +91,12 @@ class Workers:
         """Of the one that is latest."""
         return max((lag for said in self._said.values() if (lag := said.lag_p99_ms) is not None), default=None)
 
+    @property
+    def stamp_lag_ms(self) -> float | None:
+        """Of the one that read latest."""
+        lags = [said.row["stamp_lag_ms"] for said in self._said.values() if said.row.get("stamp_lag_ms") is not None]
+        return max(lags, default=None)
+
     def shown(self) -> list[dict[str, Any]]:
         """One line for each."""
         return [self._shown(item, self._said.get(item.worker, Said())) for item in self.there]

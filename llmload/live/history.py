@@ -17,7 +17,7 @@ FINE = 60
 """Points that are kept second by second."""
 COARSEST = 512
 LAST = ("t", "step", "concurrency")
-WORST = ("_p95", "_p99", "cpu_max", "loop_lag_p99_ms")
+WORST = ("_p95", "_p99", "cpu_max", "loop_lag_p99_ms", "stamp_lag_ms")
 
 
 class History:

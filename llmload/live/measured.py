@@ -57,6 +57,10 @@ class Measured:
         """Failures of a class, or of all."""
         return sum(n for (own, word), n in self.outcomes.items() if code in (None, own) and word not in NO_FAILURE)
 
+    def count(self, outcome: str) -> int:
+        """How many had this outcome."""
+        return sum(n for (_, word), n in self.outcomes.items() if word == outcome)
+
     def block(self, code: int | None, seconds: float | None) -> dict[str, Any]:
         """All figures of a class, or of all, as the page shows them; without seconds there are no rates."""
         outcomes: Counter[str] = Counter()

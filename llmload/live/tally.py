@@ -14,7 +14,7 @@ from llmload.live import batch as batches
 from llmload.live.groups import Groups
 from llmload.live.health import Worker, Workers
 from llmload.live.history import History
-from llmload.live.measured import Recent
+from llmload.live.measured import NO_FAILURE, Recent
 from llmload.live.sofar import SoFar
 from llmload.live.totals import Totals
 from llmload.load.scenario import Scenario
@@ -145,7 +145,10 @@ class Tally:
             "in_flight": self.workers.in_flight,
             "cpu_max": self.workers.cpu_max,
             "loop_lag_p99_ms": self.workers.loop_lag_p99_ms,
+            "stamp_lag_ms": self.workers.stamp_lag_ms,
         }
+        for word in self._failures():
+            point[f"failures.{word}"] = rounded(recent.count(word) / seconds)
         for name, code in self._classes():
             block = self._last10s[name]
             for figure in ("ttft", "itl", "tpot", "e2e"):
@@ -168,6 +171,8 @@ class Tally:
             "run": about.run if about else None,
             "scenario": about.scenario.name if about else None,
             "kind": about.scenario.load.kind if about else None,
+            "host": about.target or None if about else None,
+            "model": about.model or None if about else None,
             "state": self.state,
             "verdict": self.verdict,
             "reasons": self.reasons,
@@ -181,7 +186,7 @@ class Tally:
             "totals": {
                 "started": max(self.workers.started, sum(words.values()) - words.get("not_sent", 0)),
                 "ok": words.get("ok", 0),
-                "failed": sum(n for word, n in words.items() if word not in ("ok", "cancelled", "not_sent")),
+                "failed": sum(n for word, n in words.items() if word not in NO_FAILURE),
                 "cancelled": words.get("cancelled", 0),
                 "not_sent": words.get("not_sent", 0),
                 "lost": self.lost,
@@ -200,6 +205,9 @@ class Tally:
 
     def _classes(self) -> list[tuple[str, int | None]]:
         return [("all", None), *((name, code) for code, name in enumerate(self.groups.names))]
+
+    def _failures(self) -> list[str]:
+        return [word for word in self.totals.words() if word not in NO_FAILURE]
 
     def _step(self, now: float) -> dict[str, Any] | None:
         if self._so_far is None:
@@ -222,20 +230,21 @@ class Tally:
         return {**{name: step.block(code, now) for name, code in self._classes()}, "sketched": step.measured.sketched}
 
     def _columns(self, since: float | None) -> dict[str, Any]:
-        """The history, turned: a list for each name, in one block for all and one for each class."""
+        """The history, turned: a list for each name, in one block for all, one for each class, and one of failures."""
         points = self.history.since(since)
         found: dict[str, Any] = {name: [point[name] for point in points] for name in ALWAYS}
         for block, _ in self._classes():
             found[block] = {name: [point.get(f"{block}.{name}") for point in points] for name in OF_A_CLASS}
+        found["by outcome"] = {word: [point.get(f"failures.{word}") for point in points] for word in self._failures()}
         return found
 
 
-ALWAYS = ("t", "step", "concurrency", "in_flight", "cpu_max", "loop_lag_p99_ms")
+ALWAYS = ("t", "step", "concurrency", "in_flight", "cpu_max", "loop_lag_p99_ms", "stamp_lag_ms")
 OF_A_CLASS = (
     *(f"{figure}_{percent}" for figure in ("ttft", "itl", "tpot", "e2e") for percent in ("p50", "p95", "p99")),
     "tokens_per_s", "requests_per_s", "failed_per_s", "stalls",
 )  # fmt: skip
-"""The columns of the history. `stalls` are per 1,000 gaps."""
+"""The columns of the history. `stalls` are per 1,000 gaps, `by outcome` per second (no class is called so)."""
 
 
 def rounded(value: float | None) -> float | None:
