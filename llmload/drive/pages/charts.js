@@ -1,25 +1,26 @@
 // The charts over time: what they show, and how uPlot draws it. Knows points and marks, and nothing of how they came.
 
-import { clock, level, moment, told } from "./words.js";
+import { clock, count, level, moment, number, percent } from "./words.js";
 
 const HEIGHT = 168;
 const BOUND_CPU = 0.9;
 const BOUND_LAG_MS = 5;
 const TICKS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
-const percentiles = (name) =>
-  ["p50", "p95", "p99"].map((p) => ({ name: p, colour: `--${p}`, from: (past, of) => past.column(`${of}.${name}_${p}`) }));
+const percentiles = (name, times = 1) =>
+  ["p50", "p95", "p99"].map((p) => ({ name: p, colour: `--${p}`, times, from: (past, of) => past.column(`${of}.${name}_${p}`) }));
 const ofClass = (name) => (past, of) => past.column(`${of}.${name}`);
 const ofAll = (name) => (past) => past.column(name);
 
-// `stands` says that a figure is of the whole run, whatever class is chosen.
+// `stands` says that a figure is of the whole run, whatever class is chosen; `maybe`, that it is left out where nothing
+// was measured; `times` makes seconds of milliseconds.
 export const CHARTS = [
   { group: "latency", title: "First token", unit: "ms", log: true, series: percentiles("ttft") },
   { group: "latency", title: "Gap between tokens", unit: "ms", log: true, series: percentiles("itl") },
   { group: "latency", title: "Time per token (TPOT)", unit: "ms", log: true, series: percentiles("tpot") },
-  { group: "latency", title: "End to end", unit: "ms", log: true, series: percentiles("e2e") },
+  { group: "latency", title: "End to end", unit: "s", log: true, series: percentiles("e2e", 0.001) },
   {
-    group: "load", title: "In flight", unit: "", stands: true,
+    group: "load", title: "In flight", unit: "count", stands: true,
     series: [
       { name: "asked for", colour: "--aim", stepped: true, dash: [4, 3], from: ofAll("concurrency") },
       { name: "in flight", colour: "--p50", from: ofAll("in_flight") },
@@ -29,11 +30,12 @@ export const CHARTS = [
   {
     group: "load", title: "Requests per second", unit: "",
     series: [
-      { name: "ended", colour: "--main", from: ofClass("requests_per_s") },
+      { name: "ok", colour: "--main", from: ofClass("requests_per_s") },
       { name: "failed", colour: "--fail", fill: true, from: ofClass("failed_per_s") },
     ],
   },
-  { group: "load", title: "Stalls", unit: "", series: [{ name: "per 1,000 gaps", colour: "--p99", fill: true, from: ofClass("stalls") }] },
+  { group: "load", title: "Failures per second", unit: "", stands: true, series: byOutcome },
+  { group: "generator", title: "Stalls", unit: "", series: [{ name: "per 1,000 gaps", colour: "--p99", fill: true, from: ofClass("stalls") }] },
   {
     group: "generator", title: "CPU of the busiest worker", unit: "%", stands: true, least: 1,
     series: [
@@ -48,8 +50,23 @@ export const CHARTS = [
       { name: "lag", colour: "--p50", fill: true, from: ofAll("loop_lag_p99_ms") },
     ],
   },
-  { group: "generator", title: "Stamp lag, the largest", unit: "ms", stands: true, series: [{ name: "lag", colour: "--p50", fill: true, from: ofAll("stamp_lag_ms") }] },
+  { group: "generator", title: "Stamp lag, the largest", unit: "ms", stands: true, maybe: true, series: [{ name: "lag", colour: "--p50", fill: true, from: ofAll("stamp_lag_ms") }] },
 ];
+
+// A line for each of the most frequent failures of the run, one for all the rest.
+const OUTCOMES = ["--fail", "--p95", "--p99", "--p50"];
+function byOutcome(past) {
+  const names = past.names("by outcome");
+  const total = (name) => past.column(`by outcome.${name}`).reduce((sum, value) => sum + (value ?? 0), 0);
+  const order = new Map(names.map((name) => [name, total(name)]));
+  names.sort((one, other) => order.get(other) - order.get(one));
+  const series = names.slice(0, OUTCOMES.length).map((name, at) => ({
+    name: name.replaceAll("_", " "), colour: OUTCOMES[at], from: ofAll(`by outcome.${name}`),
+  }));
+  const rest = names.slice(OUTCOMES.length).map((name) => `by outcome.${name}`);
+  const sum = (past) => past.t.map((_, at) => rest.reduce((all, name) => all + (past.column(name)[at] ?? 0), 0));
+  return rest.length ? [...series, { name: "others", colour: "--aim", from: sum }] : series;
+}
 
 // The larger of 5 ms and a tenth of the median gap: the report's own limit.
 function lagLimit(past) {
@@ -57,7 +74,7 @@ function lagLimit(past) {
 }
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const finite = (value) => (typeof value === "number" && Number.isFinite(value) ? value : null);
+const finite = (value, times = 1) => (typeof value === "number" && Number.isFinite(value) ? value * times : null);
 
 export class Charts {
   constructor(places) {
@@ -95,39 +112,52 @@ class Chart {
   constructor(what, charts) {
     this.what = what;
     this.charts = charts;
-    this.data = [[], ...what.series.map(() => [])];
     this.log = false;
     this.seen = false;
     this.figure = document.createElement("figure");
-    const caption = document.createElement("figcaption");
+    this.caption = document.createElement("figcaption");
     this.title = document.createElement("strong");
-    caption.append(this.title);
-    this.values = what.series.map((series) => {
-      const span = document.createElement("span");
-      const value = document.createElement("b");
-      span.append(swatch(series), `${series.name} `, value);
-      caption.append(span);
-      return value;
-    });
+    this.lines([]);
     this.plot = document.createElement("div");
     this.plot.className = "plot";
     this.plot.setAttribute("role", "img");
     this.plot.setAttribute("aria-label", `${what.title} over time; the latest values stand above`);
-    this.figure.append(caption, this.plot);
+    this.figure.append(this.caption, this.plot);
     this.name("all");
   }
 
   name(workload) {
     const of = document.createElement("small");
-    const unit = this.what.unit ? `, ${this.what.unit}` : "";
+    const unit = ["ms", "s", "%"].includes(this.what.unit) ? `, ${this.what.unit}` : "";
     of.textContent = unit + (this.what.stands || workload === "all" ? "" : ` (${workload})`);
     this.title.replaceChildren(this.what.title, of);
   }
 
+  // Whose lines there are; uPlot is made anew if they are others than before.
+  lines(series) {
+    const names = series.map((one) => one.name).join("\n");
+    if (names === this.names) return;
+    this.names = names;
+    this.series = series;
+    this.data = [[], ...series.map(() => [])];
+    this.values = [];
+    this.caption.replaceChildren(this.title);
+    for (const one of series) {
+      const span = document.createElement("span");
+      const value = document.createElement("b");
+      span.append(swatch(one), `${one.name} `, value);
+      this.caption.append(span);
+      this.values.push(value);
+    }
+    this.uplot?.destroy();
+    this.uplot = null;
+  }
+
   take(past, workload) {
+    this.lines(typeof this.what.series === "function" ? this.what.series(past) : this.what.series);
     const began = this.charts.began;
-    this.data = [past.t.map((t) => t - began), ...this.what.series.map((series) => Array.from(series.from(past, workload), finite))];
-    this.empty = this.what.series.every((series, at) => series.name === "limit" || this.data[at + 1].every((value) => value === null));
+    this.data = [past.t.map((t) => t - began), ...this.series.map((series) => Array.from(series.from(past, workload), (value) => finite(value, series.times)))];
+    this.figure.hidden = Boolean(this.what.maybe) && this.series.every((_, at) => this.data[at + 1].every((value) => value === null));
     this.name(workload);
     this.draw();
   }
@@ -149,10 +179,14 @@ class Chart {
   tell(at) {
     const place = at ?? this.data[0].length - 1;
     this.values.forEach((value, nth) => {
-      const text = told(this.data[nth + 1][place] ?? null, this.what.unit);
+      const text = this.write(this.data[nth + 1][place] ?? null);
       if (value.textContent !== text) value.textContent = text;
     });
     this.plot.title = at === null ? "" : `${clock(this.data[0][at])} of the run, ${moment(this.data[0][at] + this.charts.began)}`;
+  }
+
+  write(value) {
+    return { count, "%": percent }[this.what.unit]?.(value) ?? number(value);
   }
 
   build() {
@@ -176,7 +210,7 @@ class Chart {
           { ...axis, size: 24, gap: 4, space: 60, incrs: TICKS, values: (_, ticks) => ticks.map(clock) },
           { ...axis, size: 44, gap: 4, space: 32, values: (_, ticks) => ticks.map((tick) => this.tick(tick)) },
         ],
-        series: [{}, ...this.what.series.map(line)],
+        series: [{}, ...this.series.map(line)],
         hooks: {
           draw: [(u) => marks(u, this.charts)],
           setCursor: [(u) => this.tell(u.cursor.idx ?? null)],
@@ -201,7 +235,7 @@ function line(series) {
     width: series.dash ? 1.25 : 1.75,
     dash: series.dash,
     paths: series.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
-    points: { size: 4, width: 0, fill: () => colour(series.colour) },
+    points: { size: 5, width: 0, fill: () => colour(series.colour) },
   };
 }
 

@@ -16,7 +16,7 @@ function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-const page = { past: new Past(), run: undefined, resolution: undefined, workload: "all", answer: null, silentSince: null, timer: 0, asking: false };
+const page = { past: new Past(), run: undefined, workload: "all", answer: null, silentSince: null, timer: 0, asking: false };
 const charts = new Charts((group) => document.querySelector(`[data-charts="${group}"]`));
 
 // Asking
@@ -28,12 +28,10 @@ async function ask() {
   let wait = EVERY_MS;
   try {
     let answer = await fetched(page.past.last);
-    if (answer.run !== page.run || answer.history?.every_s !== page.resolution) {
-      // another run, or points further apart than those that are here: all of it anew
+    if (answer.run !== page.run) {
       if (page.past.last) answer = await fetched(0);
       page.past = new Past();
       page.run = answer.run;
-      page.resolution = answer.history?.every_s;
       if (!["all", ...(answer.classes ?? [])].includes(page.workload)) page.workload = "all";
     }
     if (answer.history?.t) page.past.take(answer.history);
@@ -77,6 +75,7 @@ function show() {
   tables.failed(by("failures"), answer, page.workload);
   put(by("balance"), tables.balance(answer.totals));
   tables.workers(by("workers"), answer);
+  by("whole").dataset.points = page.past.t.length; // how much is held, for whoever wonders
 }
 
 function silent() {
@@ -99,6 +98,7 @@ function head(answer) {
   const about = [answer.scenario && `scenario ${answer.scenario}`, kinds[answer.kind], answer.model && `model ${answer.model}`, answer.host];
   put(by("about"), about.filter(Boolean).join(" · "));
   put(by("state"), STATES[state] ?? state);
+  hide(by("state"), state === "idle" && !answer.run);
   by("state").className = `pill ${state}`;
   put(by("verdict"), answer.verdict ?? "");
   by("verdict").className = `pill ${answer.verdict ?? ""}`;
@@ -113,21 +113,22 @@ function head(answer) {
   files(answer);
 }
 
-const PHASES = { warmup: "warm-up", measure: "measuring", drain: "drain" };
+const PHASES = { warmup: "warm-up", measure: "measuring", drain: "drain", done: "over" };
 
 function doing({ state, step, now: moment }) {
   if (state === "starting") return "looking at the endpoint and getting the workers ready";
   if (state !== "running" || !step) return "";
-  const since = step.phase_since ? ` for ${span(moment - step.phase_since)}` : "";
-  const of = step.phase === "measure" && step.window_s ? ` of ${span(step.window_s)}` : "";
-  return `step ${step.index + 1} · ${asks(step)} · ${PHASES[step.phase] ?? step.phase}${since}${of}`;
+  const gone = step.phase === "measure" && step.window_s !== null ? step.window_s : step.phase_since ? moment - step.phase_since : null;
+  const since = gone === null ? "" : ` for ${span(gone)}`;
+  return `step ${step.index + 1} · ${asks(step)} · ${PHASES[step.phase] ?? step.phase}${since}`;
 }
 
 function reasons(answer) {
   const box = by("reasons");
   const told = answer.reasons ?? [];
   hide(box, !told.length);
-  box.className = `notice ${answer.verdict === "INCOMPLETE" ? "bad" : answer.verdict === "DEGRADED" ? "warn" : ""}`;
+  put(box.querySelector("h2"), answer.state === "idle" ? "It did not start" : "Why");
+  box.className = `notice ${answer.verdict === "INCOMPLETE" || answer.state === "idle" ? "bad" : answer.verdict === "DEGRADED" ? "warn" : ""}`;
   const list = box.querySelector("ul");
   if (list.dataset.text === told.join("\n")) return;
   list.dataset.text = told.join("\n");
@@ -136,11 +137,10 @@ function reasons(answer) {
 
 function files(answer) {
   hide(by("files"), !answer.run);
+  put(by("so-far"), answer.state === "ended" ? "Download" : "Download so far");
   for (const link of by("files").querySelectorAll("a")) {
-    const there = answer.run && (answer.state === "ended" || "always" in link.dataset);
-    if (there) link.href = `${here}/runs/${encodeURIComponent(answer.run)}/${link.dataset.file}`;
-    else link.removeAttribute("href");
-    link.toggleAttribute("aria-disabled", !there);
+    const address = `${here}/runs/${encodeURIComponent(answer.run ?? "")}/${link.dataset.file}`;
+    if (link.getAttribute("href") !== address) link.href = address;
   }
 }
 
@@ -186,29 +186,29 @@ function choice(answer) {
 
 // The big figures.
 function now(answer) {
-  const ended = answer.state === "ended";
-  hide(by("now"), ended);
-  if (ended) return;
+  const running = answer.state === "running";
+  hide(by("now"), !running);
+  if (!running) return;
   const last = answer.last10s?.[page.workload] ?? {};
   const { step } = answer;
   const wanted = step?.concurrency ?? null;
   const of = (measure, percentile) => last[measure]?.[percentile] ?? null;
   const failing = last.outcomes ? sum(failures(last.outcomes)) : null;
-  big("in_flight", answer.in_flight, "");
+  big("in_flight", answer.in_flight, "count");
   say("target", wanted === null ? "" : `of ${count(wanted)}`);
   say("users", answer.users === null || answer.users === undefined ? "" : `${count(answer.users)} users`);
   big("ttft_p50", of("ttft_ms", "p50"), "ms");
   say("ttft_p95", after("p95", told(of("ttft_ms", "p95"), "ms")));
   big("itl_p50", of("itl_ms", "p50"), "ms");
   say("itl_p99", after("p99", told(of("itl_ms", "p99"), "ms")));
-  big("e2e_p50", of("e2e_ms", "p50"), "ms");
-  say("e2e_p95", after("p95", told(of("e2e_ms", "p95"), "ms")));
+  big("e2e_p50", of("e2e_ms", "p50"), "ms as s");
+  say("e2e_p95", after("p95", told(of("e2e_ms", "p95"), "ms as s")));
   big("tokens", last.output_tokens_per_s ?? null, "");
   say("requests", after("", told(last.requests_per_s ?? null, "requests/s")));
-  big("failed", failing, "");
+  big("failed", failing, "count");
   by("failing").classList.toggle("some", failing > 0);
   const { failed, ok } = answer.totals ?? {};
-  say("failed_all", failed === undefined || failed === null ? "" : `${count(failed)} of ${count(failed + ok)} in the whole run`);
+  say("failed_all", failed === undefined || failed === null ? "" : `${count(failed)} of ${count(failed + ok)} so far`);
 }
 
 const after = (name, text) => (text ? `${name} ${text}`.trim() : "");

@@ -2,6 +2,16 @@
 
 export const MOST = 2000;
 
+const FINE = 60;
+const LATER = ["step", "concurrency", "rate"];
+const WORST = /(_p95|_p99|cpu_max|_lag_p99_ms|stamp_lag_ms)$/;
+
+const known = (value) => value !== null && value !== undefined;
+const later = (one, other) => (known(other) ? other : one);
+const worst = (one, other) => (known(one) && known(other) ? Math.max(one, other) : later(one, other));
+const mean = (one, other) => (known(one) && known(other) ? (one + other) / 2 : later(one, other));
+const ruleOf = (name) => (LATER.includes(name) ? later : WORST.test(name) ? worst : mean);
+
 export class Past {
   constructor(most = MOST) {
     this.most = most;
@@ -29,12 +39,22 @@ export class Past {
     while (this.t.length > this.most) this.thin();
   }
 
-  // Every second point is left out, never the newest.
+  // Two points become one, those of the last minute aside: the worst of two percentiles or lags, so that a spike stays,
+  // the later of two levels, else the mean. The server does the same with its own.
   thin() {
-    const odd = this.t.length % 2;
-    const kept = (_, at) => at % 2 !== odd;
-    this.t = this.t.filter(kept);
-    for (const [name, column] of this.columns) this.columns.set(name, column.filter(kept));
+    const pairs = Math.floor((this.t.length - FINE) / 2);
+    const merged = (values, together) => {
+      const made = [];
+      for (let at = 0; at < 2 * pairs; at += 2) made.push(together(values[at], values[at + 1]));
+      return made.concat(values.slice(2 * pairs));
+    };
+    this.t = merged(this.t, later);
+    for (const [name, column] of this.columns) this.columns.set(name, merged(column, ruleOf(name)));
+  }
+
+  // What there is of a block: the classes' figures, the outcomes of failures.
+  names(block) {
+    return [...this.columns.keys()].filter((name) => name.startsWith(`${block}.`)).map((name) => name.slice(block.length + 1));
   }
 
   column(name) {

@@ -48,7 +48,7 @@ export function steps(table, answer, workload) {
   head(table, [["", "in flight"], ["", "class", "word"], ...COLUMNS]);
   body(table, lines, COLUMNS.length + 2, "The first row comes when a step is over.");
   const cut = rows.length > MOST_LINES ? [`only the newest ${MOST_LINES} lines are shown; the CSV has them all`] : [];
-  const live = lines.length && lines[lines.length - 1].className.includes("running") ? ["the last lines are of the step that is running, all its requests so far"] : [];
+  const live = lines.length && lines[lines.length - 1].className.includes("running") ? ["the last lines are of the step that is running, its measured requests so far"] : [];
   return [...Object.keys(MARKS).filter((sign) => used.has(sign)).map((sign) => `${sign} ${MARKS[sign]}`), ...live, ...cut].join(" · ");
 }
 
@@ -121,10 +121,10 @@ export function balance(totals) {
 
 const WORKERS = [
   ["CPU %", (one) => percent(one.cpu), (one) => one.cpu > 0.9],
-  ["loop lag p99 ms", (one) => number(one.loop_lag_p99_ms)],
+  ["loop lag ms", (one) => number(one.loop_lag_p99_ms)],
   ["stamp lag ms", (one) => number(one.stamp_lag_ms)],
   ["streams", (one) => count(one.streams)],
-  ["tokens events/s", (one) => number(one.events_per_s)],
+  ["events/s", (one) => number(one.events_per_s)],
   ["clock ms", (one) => clock(one)],
 ];
 

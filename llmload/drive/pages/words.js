@@ -12,7 +12,7 @@ export function number(value) {
   return value.toFixed(size >= 9.995 ? 1 : 2);
 }
 
-export const count = (value) => (value === null || value === undefined ? "" : value.toLocaleString("en-US"));
+export const count = (value) => (value === null || value === undefined ? "" : Math.round(value).toLocaleString("en-US"));
 export const percent = (share) => (share === null || share === undefined ? "" : number(share * 100));
 
 // Milliseconds as seconds, as in the report's tables.
@@ -26,6 +26,8 @@ export function seconds(ms) {
 // A figure and its unit, blank together; a time of ten seconds and more is told in seconds.
 export function parts(value, unit) {
   if (value === null || value === undefined) return ["", ""];
+  if (unit === "count") return [count(value), ""];
+  if (unit === "ms as s") return [value === "inf" ? "∞" : number(value / 1000), "s"];
   if (unit === "ms" && typeof value === "number" && value >= 9999.5) return [number(value / 1000), "s"];
   if (unit === "%") return [percent(value), "%"];
   return [number(value), unit];
