@@ -76,7 +76,7 @@ def after(events: Any, user: Any, record: RequestRecord, text: str) -> None:
         exception=None if record.outcome == "ok" else Outcome(record),
         response=None,
         context=user.context(),
-        start_time=record.sent_at,
+        start_time=record.scheduled_at if record.sent_at is None else record.sent_at,
         url=None,
     )
 

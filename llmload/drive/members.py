@@ -25,6 +25,7 @@ NOTHING_SAID: dict[str, Any] = {
     "out_of_budget": False,
     "started": 0,
     "finished": 0,
+    "not_sent": 0,
     "asked_tokens": 0,
     "stood_still_s": 0.0,
     "clock_offset_ms": None,

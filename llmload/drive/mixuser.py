@@ -1,4 +1,7 @@
-"""The user of a scenario: sends the mix, one request after another, for as long as its gate is open."""
+"""The user of a scenario: sends the mix, one request after another, for as long as its gate is open.
+
+In a load by rate it is the one who sends what arrives, see `arriving.py`.
+"""
 
 import time
 from typing import Any
@@ -46,11 +49,14 @@ class MixUser(User):
 
     @task
     def turn(self) -> None:
-        """One request, as soon as the gate is open; a pause after a quick failure."""
+        """One request, as soon as the gate is open, and a pause after a quick failure; or all arrivals of a step."""
         if self.session is None or self.seat is None:
             gevent.sleep(IDLE_S)
             return
         self.session.gate.wait()
+        if self.session.arriving is not None:
+            self.session.arriving.follow(self, self.session)
+            return
         self.session.turnstile.enter()
         began = time.monotonic()
         answer = self._answer(self.session, self.seat)

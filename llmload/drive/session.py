@@ -9,8 +9,8 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 import gevent
@@ -18,9 +18,11 @@ from gevent.event import Event
 
 from llmload.drive import generator, hooks, words
 from llmload.drive.apart import Apart
+from llmload.drive.arriving import Arriving
 from llmload.drive.order import Order
 from llmload.drive.ship import Row, Shipper
 from llmload.drive.turnstile import Turnstile
+from llmload.load import arrivals
 from llmload.load.call import Call
 from llmload.record import clock
 from llmload.record.record import (
@@ -83,6 +85,9 @@ class Plan(Protocol):
 
     def warmup(self, step: int, user: int, k: int) -> Call:
         """A user's k-th warm-up call."""
+
+    def warming(self, step: int, index: int) -> Call:
+        """The index-th call of a step's warm-up, where it goes by rate."""
 
     def measured(self, step: int, index: int) -> Call:
         """The index-th call of a step's window."""
@@ -161,6 +166,8 @@ class Tools:
     """Locust's events, with those of `hooks` on them."""
     tell: Callable[[str, dict[str, Any]], None]
     """Sends a message (type, data) to the master; may block."""
+    schedule: Callable[[int, float], Iterator[float]] = lambda *_: iter(())
+    """Seconds from the start of a step to each arrival, by step and rate."""
     apart: Apart = field(default_factory=Apart)
     """How far this process's clock is from the master's."""
 
@@ -176,7 +183,10 @@ class Session:
         self.turnstile = Turnstile()
         self.over = False
         self.failure: str | None = None
+        self.arriving: Arriving | None = None
+        """What arrives in the present step, if it goes by rate."""
         self._plan = tools.plan
+        self._schedule = tools.schedule
         self._spool = tools.spool
         self._events = tools.events
         self._tell = tools.tell
@@ -186,6 +196,7 @@ class Session:
         self._in_flight = 0
         self._started = 0
         self._finished = 0
+        self._not_sent = 0
         self._asked_tokens = 0
         self._step = 0
         self._concurrency: int | None = None
@@ -234,14 +245,34 @@ class Session:
         else:
             call = self._plan.measured(self._step, self._index)
             self._index += self._place.stride
-        if self._allowance.take(call.max_tokens):
-            return call
-        self._out_of_budget = True
-        self.gate.clear()
-        self._wake.set()
-        return None
+        return call if self.affords(call) else None
 
-    def attempt(self, user: Any, call: Call, seat: Seat | None = None) -> Answer | None:
+    def arrival(self) -> Call | None:
+        """The call of the next arrival of a load by rate; None if the gate is closed."""
+        if self._plan is None or not self.gate.is_set():
+            return None
+        made = self._plan.warming if self._phase == "warmup" else self._plan.measured
+        call = made(self._step, self._index)
+        self._index += self._place.stride
+        return call
+
+    def affords(self, call: Call) -> bool:
+        """Whether the budget allows one more call, which is taken from it; if not, the gate closes."""
+        if self._allowance.take(call.max_tokens):
+            return True
+        self._out_of_budget = True
+        self._shut()
+        self._wake.set()
+        return False
+
+    @property
+    def cutting(self) -> bool:
+        """Whether what is in flight is being cut, so that nothing may begin any more."""
+        return bool(self._cut)
+
+    def attempt(
+        self, user: Any, call: Call, seat: Seat | None = None, *, scheduled_at: float | None = None
+    ) -> Answer | None:
         """Send one call and wait for its end; None if it was never put on the wire.
 
         Whatever ends it, a kill of the calling greenlet included, leaves a record.
@@ -249,7 +280,7 @@ class Session:
         answer: list[Answer] = []
 
         def opening(sent_at: float) -> Tags:
-            return self._open(call, sent_at)
+            return self._open(call, sent_at, scheduled_at)
 
         def finished(record: RequestRecord, text: str) -> None:
             answer.append(Answer(record, text))
@@ -272,12 +303,24 @@ class Session:
                 hooks.after(self._events, user, answer[0].record, answer[0].text)
         return answer[0] if answer else None
 
+    def not_sent(self, user: Any, call: Call, scheduled_at: float, why: str) -> None:
+        """Record a call that was due and is not sent; it never was in flight."""
+        tags = self._tags(call, scheduled_at)
+        record = RequestRecord(**asdict(tags), sent_at=None, outcome="not_sent", error=why)
+        self._started += 1
+        self._finished += 1
+        self._not_sent += 1
+        if tags.phase == "measure":
+            self._counts.sent[call.workload] += 1
+        self._write(record)
+        gevent.spawn(hooks.after, self._events, user, record, "")  # listeners may take their time, arrivals do not
+
     def broken(self, error: Exception) -> None:
         """A call could not even be made: a fault that every further call would meet, so the run has to end."""
         if self.failure is None:
             log.error("llmload: a request could not be made", exc_info=error)
             self.failure = f"worker {self.worker}: a request could not be made: {type(error).__name__}: {error}"
-        self.gate.clear()
+        self._shut()
 
     @property
     def offset_s(self) -> float:
@@ -296,11 +339,11 @@ class Session:
         if self._phase == "measure":
             self._index = self._place.rank
         if self._phase == "closed":
-            self.gate.clear()
+            self._shut()
             self._cut = cut_words(data["why"])
             gevent.spawn(self._cut_all)
         elif self._phase == "finish" or self._out_of_budget:
-            self.gate.clear()
+            self._shut()
         else:
             self.gate.set()
         self._wake.set()
@@ -316,7 +359,7 @@ class Session:
         So long, at most, is waited for the master to write the last records; they are in the spool in any case.
         """
         self.over = True
-        self.gate.clear()
+        self._shut()
         self._cut = self._cut or cut_words("leaving")  # no step was closed before: this process was given up
         self._cut_all()
         self._shipper.flush(patience_s)
@@ -338,7 +381,7 @@ class Session:
     def leave_early(self, patience_s: float) -> None:
         """This process has to go in mid-run: cut what is in flight, send what there is, wait so long for answers."""
         self.over = True
-        self.gate.clear()
+        self._shut()
         self._cut = cut_words("leaving")
         with gevent.Timeout(patience_s + CUT_S, False):
             self._cut_all()
@@ -348,7 +391,7 @@ class Session:
     def close(self) -> None:
         """Stop everything that this session started."""
         self.over = True
-        self.gate.clear()
+        self._shut()
         self._reporter.kill(block=False)
         self._sampler.close()
         self._shipper.close()
@@ -357,6 +400,12 @@ class Session:
         generator.tidy()
 
     # How it is done
+
+    def _shut(self) -> None:
+        """Nothing begins any more."""
+        self.gate.clear()
+        if self.arriving is not None:
+            self.arriving.over.set()
 
     def _begin(self, data: dict[str, Any]) -> None:
         generator.quiet()
@@ -370,25 +419,35 @@ class Session:
         self._cut = {}
         for number, seat in enumerate(self._seats):
             seat.number, seat.made, seat.warm = number, 0, 0
+        self.arriving = None if data.get("rate") is None else self._arriving(data)
 
-    def _open(self, call: Call, sent_at: float) -> Tags:
-        phase: Phase = PHASES.get(self._phase, "drain")
-        tags = Tags(
+    def _arriving(self, data: dict[str, Any]) -> Arriving:
+        """This process's part of the schedule, which begins at a moment of the master's clock."""
+        offsets = arrivals.dealt(self._schedule(self._step, data["rate"]), data["rank"], data["stride"])
+        return Arriving(offsets, data["starts_at"] + self.offset_s, data["rate"], data["room"])
+
+    def _tags(self, call: Call, scheduled_at: float | None) -> Tags:
+        return Tags(
             run=self.order.run,
             worker=self.worker,
             seq=self._started,
             step=self._step,
             concurrency=self._concurrency,
-            phase=phase,
+            rate=None if self.arriving is None else self.arriving.rate,
+            phase=PHASES.get(self._phase, "drain"),
             workload=call.workload,
             prompt=call.prompt,
+            scheduled_at=scheduled_at,
             requested_input_tokens=call.requested_input_tokens,
             requested_output_tokens=call.max_tokens,
         )
+
+    def _open(self, call: Call, sent_at: float, scheduled_at: float | None) -> Tags:
+        tags = self._tags(call, scheduled_at)
         self._started += 1
         self._in_flight += 1
         self._asked_tokens += call.max_tokens
-        if phase == "measure":
+        if tags.phase == "measure":
             self._counts.sent[call.workload] += 1
             self._counts.measured_in_flight += 1
         self._spool.start(tags, sent_at)
@@ -398,6 +457,9 @@ class Session:
         if record.outcome == "cancelled":
             record.error = self._cutter(record.phase, cause)
         self._count(record, seat)  # first, for it cannot fail: somebody waits until nothing is in flight any more
+        self._write(record)
+
+    def _write(self, record: RequestRecord) -> None:
         try:
             line = record.to_json()
         except Exception as error:  # whatever is wrong with it: an attempt without a record would be a lost one
@@ -434,11 +496,17 @@ class Session:
 
     def _cut_all(self) -> None:
         """Cancel until nothing is in flight: a request that was connecting meanwhile comes into flight later."""
-        while self.client.in_flight or self._in_flight:
+        while self._under_way:
             self.client.cancel()
             gevent.sleep(0.01)
         generator.tidy()
         self._wake.set()
+
+    @property
+    def _under_way(self) -> int:
+        """Attempts that have begun and not ended: on their way to the wire, on it, or on their way to their record."""
+        arriving = 0 if self.arriving is None else self.arriving.under_way
+        return max(self._in_flight, self.client.in_flight, arriving)
 
     def status(self) -> dict[str, Any]:
         """A STATUS message."""
@@ -450,7 +518,7 @@ class Session:
             "heard_at": self._heard_at,
             "step": self._step,
             "users": len(self._seats),
-            "in_flight": max(self._in_flight, self.client.in_flight),
+            "in_flight": self._under_way,
             "warm": min((seat.warm for seat in self._seats), default=None),
             "classes_warm": dict(counts.warm),
             "sent": dict(counts.sent),
@@ -462,6 +530,7 @@ class Session:
             "out_of_budget": self._out_of_budget,
             "started": self._started,
             "finished": self._finished,
+            "not_sent": self._not_sent,
             "asked_tokens": self._asked_tokens,
             "stood_still_s": round(self._sampler.stood_still_s, 1),
             "clock_offset_ms": self._apart.offset_ms,

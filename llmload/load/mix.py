@@ -42,9 +42,11 @@ class Mix:
         Classes come in blocks in which each has exactly its share, shuffled by the seed; a class uses all its prompts
         before one comes again.
         """
-        block, place = divmod(index, sum(self._shares))
-        at, before = self._block(step, block)[place]
-        return self._sources[at].call("measured", step, index, block * self._shares[at] + before)
+        return self._mixed("measured", step, index)
+
+    def warming(self, step: int, index: int) -> Call:
+        """The same for the warm-up of a load by rate: the window's mix, for a queue that it left would stand there."""
+        return self._mixed("warmup", step, index)
 
     def warmup(self, step: int, user: int, k: int) -> Call:
         """The k-th warm-up request (0-based) of a user: classes in turn, each user beginning one further on."""
@@ -57,6 +59,11 @@ class Mix:
             (source.longest(at) for at, source in enumerate(self._sources)),
             key=lambda call: _tokens(call.requested_input_tokens, call.text) + call.max_tokens,
         )
+
+    def _mixed(self, phase: Phase, step: int, index: int) -> Call:
+        block, place = divmod(index, sum(self._shares))
+        at, before = self._block(step, block)[place]
+        return self._sources[at].call(phase, step, index, block * self._shares[at] + before)
 
     def _make_block(self, step: int, block: int) -> list[tuple[int, int]]:
         """The classes of one block in their order, each with how often it came before in this block."""

@@ -66,6 +66,7 @@ class Client:
             record = RequestRecord(
                 run=tags.run, worker=tags.worker, seq=tags.seq, step=tags.step, concurrency=tags.concurrency,
                 phase=tags.phase, workload=tags.workload, prompt=tags.prompt, sent_at=1000.0, outcome=outcome[0],
+                rate=tags.rate, scheduled_at=tags.scheduled_at,
                 ttft_ms=12.5, gaps_ms=[10.0, 11.0], last_token_ms=33.5, end_ms=40.0, events=3,
             )  # fmt: skip
             finished(record, "three small words")
@@ -99,6 +100,10 @@ class Plan:
     def warmup(self, step: int, user: int, k: int) -> Call:
         """`w` step.user.k; classes in turn."""
         return Call(("a", "b")[(user + k) % 2], f"w{step}.{user}.{k}", (), "", 7)
+
+    def warming(self, step: int, index: int) -> Call:
+        """`w` step.index."""
+        return Call(("a", "b")[index % 2], f"w{step}.{index}", (), "", 7)
 
     def measured(self, step: int, index: int) -> Call:
         """`m` step.index."""
@@ -140,8 +145,8 @@ class Bench:
 
     def begin(self, step: int = 0, **more: Any) -> None:
         """The gate opens for a step of two users."""
-        facts = {"first_user": 0, "rank": 0, "stride": 1, "requests": None, "tokens": None, **more}
-        self.hear("warmup", step=step, concurrency=2, **facts)
+        place = {"concurrency": 2, "first_user": 0, "rank": 0, "stride": 1}
+        self.hear("warmup", **{"step": step, **place, "requests": None, "tokens": None, **more})
 
     def attempt(self, seat: Any) -> Any:
         """A user's next request, in a greenlet of its own; None if there is none."""
