@@ -59,6 +59,7 @@ PURE = [
     "report/positions.py",
     "report/rows.py",
     "report/shape.py",
+    "report/slip.py",
     "report/steps.py",
     "report/throughput.py",
     "report/verdict.py",

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from llmload.exits import VERDICTS, Exit
-from llmload.report import doubts, facts, gates, positions, rows, verdict
+from llmload.report import columns, doubts, facts, gates, positions, rows, verdict
+from llmload.report.columns import Table
 from llmload.report.doubts.case import Case
 from llmload.report.facts import Facts
 from llmload.report.gates import Judged
@@ -28,6 +29,13 @@ class Built:
     warnings: tuple[str, ...]
     gates: tuple[Judged, ...]
     failures: tuple[str, ...]
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables, as text."""
+        return columns.tables(
+            self.summary["rows"], {item.step.index: item.health.workers_needed for item in self.steps}
+        )
 
     @property
     def exit_code(self) -> Exit:

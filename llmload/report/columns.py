@@ -4,7 +4,7 @@ A column is a figure of a row of summary.json, with its heading and how it is wr
 show the same three tables; table.csv holds every figure there is and needs no list.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,10 @@ from llmload.report.rows import ALL
 TABLES = {
     "felt": "What users felt: successes only",
     "tried": "All attempts: a failure counts as never finished",
+    "planned": "From the schedule: latency counted from the moment at which a request was planned, successes only",
     "load": "The load, and what it brought",
 }
-"""The tables, in order, with their titles."""
+"""The tables, in order, with their titles. `planned` is that of an open loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,23 @@ class Column:
     """One column. `group` is the heading over the headings of several, `key` a figure's dotted name."""
 
     key: str
+    """A figure of a row, or of DERIVED."""
     group: str
     heading: str
     write: str
     """How it is written: a key of WRITERS."""
     tables: tuple[str, ...]
+
+
+def _reached(row: dict[str, Any]) -> float | None:
+    """Requests per second that were really sent, in open loop."""
+    return row["started"] / row["window_s"] if row["rate"] is not None and row["window_s"] else None
+
+
+DERIVED: dict[str, Callable[[dict[str, Any]], float | None]] = {"reached_per_s": _reached}
+"""Figures of a table that are made of others of its row."""
+IF_NOT_SENT = ("planned", "not_sent")
+"""Columns that say nothing as long as everything was sent."""
 
 
 def _number(value: float) -> str:
@@ -75,6 +88,18 @@ COLUMNS: tuple[Column, ...] = (
     Column("e2e_ms.all.p90", "E2E s", "p90", "seconds", ("tried",)),
     Column("e2e_ms.all.p95", "E2E s", "p95", "seconds", ("tried",)),
     Column("e2e_ms.all.p99", "E2E s", "p99", "seconds", ("tried",)),
+    Column("planned", "requests", "planned", "count", ("planned",)),
+    Column("not_sent", "requests", "not sent", "count", ("planned",)),
+    Column("reached_per_s", "rate", "reached", "number", ("planned",)),
+    *(
+        Column(f"{figure}.ok.{percent}", f"{name} {point}", percent, write, ("planned",))
+        for name, key, write in (("TTFT ms", "ttft_ms", "number"), ("E2E s", "e2e_ms", "seconds"))
+        for point, figure in (("planned", f"from_schedule.{key}"), ("sent", key))
+        for percent in ("p50", "p95", "p99")
+    ),
+    Column("from_schedule.ttft_ms.all.p95", "all, planned", "TTFT p95", "number", ("planned",)),
+    Column("from_schedule.e2e_ms.all.p95", "all, planned", "E2E p95", "seconds", ("planned",)),
+    Column("reached_per_s", "rate", "reached", "number", ("load",)),
     Column("in_flight_mean", "in flight", "mean", "number", ("load",)),
     Column("window_s", "", "window s", "window", ("load",)),
     Column("warmup", "requests", "warm-up", "count", ("load",)),
@@ -91,7 +116,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("generator.loop_lag_p99_ms", "generator", "lag ms", "number", ("load",)),
     Column("generator.stamp_lag_p99_ms", "generator", "stamp ms", "number", ("load",)),
 )
-"""Every column. `in flight` and `class` stand before them in every table."""
+"""Every column. What a step asks for (`asked`) and `class` stand before them in every table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +137,12 @@ class Table:
 
     name: str
     title: str
+    asked: tuple[str, str]
+    """Both lines of the first column's heading."""
     columns: tuple[Column, ...]
     lines: tuple[Line, ...]
-    marks: tuple[str, ...]
+    marks: dict[str, str]
+    """Their meanings, by sign."""
 
     @property
     def classes(self) -> bool:
@@ -130,17 +158,39 @@ MARKS = {
 }
 
 
-def tables(rows: Sequence[dict[str, Any]]) -> list[Table]:
-    """All tables of a run, from the rows of its summary. A column in which nothing was measured is left out."""
+def tables(rows: Sequence[dict[str, Any]], sufficed: Mapping[int, int | None] | None = None) -> list[Table]:
+    """All tables of a run, from the rows of its summary. A column in which nothing was measured is left out.
+
+    `sufficed`: how many workers would have sufficed, by the step in which the generator was the limit.
+    """
     classes = {row["workload"] for row in rows} - {ALL}
     shown = [row for row in rows if row["workload"] == ALL or len(classes) > 1]
     bound = {row["step"] for row in rows if (row["generator"] or {}).get("bound")}
     whole = [row for row in rows if row["workload"] == ALL]
-    return [_table(name, title, whole if name == "load" else shown, bound) for name, title in TABLES.items()]
+    open_loop = any(row["rate"] is not None for row in rows)
+    words = {**MARKS, "‡": _bound([(step_label(row), (sufficed or {}).get(row["step"])) for row in whole])}
+    return [
+        _table(name, title, whole if name == "load" else shown, bound, words)
+        for name, title in TABLES.items()
+        if name != "planned" or open_loop
+    ]
 
 
-def _table(name: str, title: str, rows: Sequence[dict[str, Any]], bound: set[int]) -> Table:
+def asked(rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
+    """What the numbers of the steps are: requests in flight, or the rate that was asked for; in two words."""
+    return ("rate", "asked") if any(row["rate"] is not None for row in rows) else ("in", "flight")
+
+
+def _bound(sufficed: Sequence[tuple[str, int | None]]) -> str:
+    """What ‡ means, with how many workers would have sufficed in which step."""
+    told = ", ".join(f"{n} workers would have sufficed at {label}" for label, n in sufficed if n is not None)
+    return f"{MARKS['‡']}; {told}" if told else MARKS["‡"]
+
+
+def _table(name: str, title: str, rows: Sequence[dict[str, Any]], bound: set[int], words: Mapping[str, str]) -> Table:
     chosen = [column for column in COLUMNS if name in column.tables]
+    if not any(row["not_sent"] for row in rows):
+        chosen = [column for column in chosen if column.key not in IF_NOT_SENT]
     chosen = [column for column in chosen if any(cell(row, column) for row in rows)]
     lines = []
     for place, row in enumerate(rows):
@@ -156,7 +206,8 @@ def _table(name: str, title: str, rows: Sequence[dict[str, Any]], bound: set[int
             )
         )
     text = "".join(line.step + "".join(line.cells) for line in lines)
-    return Table(name, title, tuple(chosen), tuple(lines), tuple(sign for sign in MARKS if sign in text))
+    marks = {sign: words[sign] for sign in MARKS if sign in text}
+    return Table(name, title, asked(rows), tuple(chosen), tuple(lines), marks)
 
 
 def step_label(row: dict[str, Any]) -> str:
@@ -169,7 +220,9 @@ def step_label(row: dict[str, Any]) -> str:
 def cell(row: dict[str, Any], column: Column) -> str:
     """A figure as text with its marks; blank where it was not measured."""
     path = column.key.split(".")
-    value = row.get(path[0]) if len(path) == 1 else look_up(row, path)
+    value: Any = row.get(path[0]) if len(path) == 1 else look_up(row, path)
+    if column.key in DERIVED:
+        value = DERIVED[column.key](row)
     if value is None:
         return ""
     signs = ""

@@ -52,6 +52,10 @@ class Facts:
     samples: generator.Samples
     late: Flags
     """Attempts sent as measured when their window was over (`late`): no figure of the window counts them."""
+    brief: tuple[Step, ...]
+    """Levels set by hand that were held too short for a row …"""
+    aside: Flags
+    """… and their attempts, which no figure counts."""
 
     def numbers(self, column: str) -> Floats:
         """A column as floats; NaN where it was not measured."""
@@ -78,9 +82,14 @@ class Facts:
         return self.gaps_ms[np.repeat(chosen, np.diff(self.offsets))]
 
     @property
+    def loop(self) -> str:
+        """The model of load: `steps`, `hand`, `rate` or `free`."""
+        return steps.loop(self.scenario)
+
+    @property
     def closed_loop(self) -> bool:
-        """Whether the scenario has steps, each with so many requests in flight; else users sent as they liked."""
-        return bool((self.scenario.get("load") or {}).get("steps"))
+        """Whether each step asks for so many requests in flight."""
+        return self.loop in ("steps", "hand")
 
     @property
     def streaming(self) -> bool:
@@ -90,7 +99,7 @@ class Facts:
     @property
     def measured(self) -> Flags:
         """Attempts sent inside a window."""
-        return self.is_("phase", "measure") & ~self.late
+        return self.is_("phase", "measure") & ~self.late & ~self.aside
 
     @property
     def phases(self) -> NDArray[np.object_]:
@@ -153,9 +162,10 @@ def read(folder: Path) -> Facts:
     seen = [name for name in frame["workload"].cat.categories if name not in known]
     seen += [item.workload for item in missing if item.workload and item.workload not in {*known, *seen}]
     sent = {*frame["workload"].cat.categories, *(item.workload for item in missing if item.workload)}
-    if sent and not (scenario.get("load") or {}).get("steps"):
+    if sent and steps.loop(scenario) == "free":
         known = [name for name in known if name in sent]
-    levels = steps.find(run.get("steps") or (), frame, missing)
+    found = steps.find(run.get("steps") or (), frame, missing)
+    levels, brief = (tuple(step for step in found if step.held is held) for held in (True, False))
     return Facts(
         folder=folder,
         run=run,
@@ -170,4 +180,6 @@ def read(folder: Path) -> Facts:
         surplus=surplus,
         samples=generator.read(folder, offset_s),
         late=late.find(frame, levels, error_s),
+        brief=brief,
+        aside=frame["step"].isin([step.index for step in brief]).to_numpy(dtype=bool),
     )

@@ -36,7 +36,7 @@ def find(facts: Facts) -> list[Failure]:
     failures: every step ends by cutting them.
     """
     phases = facts.phases
-    bad = ~facts.is_("outcome", "ok") & ~(facts.is_("outcome", "cancelled") & (phases != "measure"))
+    bad = ~facts.is_("outcome", "ok") & ~(facts.is_("outcome", "cancelled") & (phases != "measure")) & ~facts.aside
     keys = list(
         zip(
             facts.records["step"].to_numpy(dtype=np.int64)[bad].tolist(),

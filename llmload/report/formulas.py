@@ -1,6 +1,8 @@
 """The formulas that stand under the tables, in the words of the trade."""
 
+from llmload.report import slip
 from llmload.report.facts import Facts
+from llmload.report.percentiles import percentile
 from llmload.report.rows import stall_ms
 
 
@@ -22,6 +24,13 @@ def under(table: str, facts: Facts) -> list[tuple[str, str]]:
             ("ok %", "ok / (started - cut by the user's stop)"),
             ("balance", "planned = started + not sent; started = ok + failed + cancelled + lost"),
         ],
+        "planned": [
+            ("planned", "from the moment at which the schedule wanted the request sent: its wait to be sent counts"),
+            ("sent", "from the first byte of the request sent, as in the other tables"),
+            ("reached", "requests sent in the window / the window's seconds"),
+            ("not sent", "found no room to be sent; over all attempts it is infinite (planned = started + not sent)"),
+            ("slip", _slip(facts)),
+        ],
         "load": [
             ("in flight", "time integral of the requests in flight over the window / the window's seconds"),
             ("per second", "ok; good: ok and each SLO met at once (blank without an SLO); of those sent in it"),
@@ -30,3 +39,10 @@ def under(table: str, facts: Facts) -> list[tuple[str, str]]:
         ],
     }  # fmt: skip
     return formulas[table]
+
+
+def _slip(facts: Facts) -> str:
+    """How late requests were sent, step by step."""
+    found = ((step, slip.of(facts, step)) for step in facts.steps)
+    told = [f"{percentile(late, 50):.2f}, {late[-1]:.1f} at {step.label}" for step, late in found if len(late)]
+    return f"sent - planned in ms, median and most: {'; '.join(told) or 'nothing was sent'}"

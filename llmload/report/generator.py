@@ -22,6 +22,8 @@ LAG_LEAST_MS = 5.0
 LAG_OF_GAP = 0.1
 CPU_WISHED = 0.7
 """Share of a core at which a worker has room for bursts: how many workers would have sufficed is told from it."""
+IDLE = 0.5
+"""Share of a core under which a worker that was late had time, and did not get it: others would wait as well."""
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +44,8 @@ class Samples:
 class Health:
     """The generator in one window.
 
-    `reasons` are sentences, none where it was not the limit; `workers_needed` is how many would have sufficed.
+    `reasons` are sentences, none where it was not the limit; `workers_needed` is how many would have sufficed, None
+    where no number would: the machine was busy with something else.
     """
 
     bound: bool | None
@@ -113,12 +116,13 @@ def health(samples: Samples, begin: float, end: float, median_gap_ms: float | No
                     f"worker {name}'s event loop was {p99:.1f} ms late (p99; the limit is {limit_ms:.1f} ms)"
                 )
     cpus = samples.cpu[inside & ~np.isnan(samples.cpu)]
+    idle = len(cpus) > 0 and cpus.max() < IDLE
     return Health(
         bound=bool(reasons),
         cpu_max=float(cpus.max()) if len(cpus) else None,
         loop_lag_p99_ms=lag_p99,
         workers=len(names),
-        workers_needed=max(len(names) + 1, math.ceil(spent / CPU_WISHED)) if reasons else None,
+        workers_needed=max(len(names) + 1, math.ceil(spent / CPU_WISHED)) if reasons and not idle else None,
         reasons=tuple(reasons),
     )
 

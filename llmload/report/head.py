@@ -40,11 +40,13 @@ def what(facts: Facts) -> list[tuple[str, str]]:
         ("model", str(model)),
         ("endpoint", f"{endpoint}  ({api(facts)}{f', server {header}' if header else ''})"),
         ("scenario", f"{scenario.get('name') or UNKNOWN}, seed {run.get('seed', scenario.get('seed', UNKNOWN))}"),
-        ("load", load(scenario, len(facts.steps))),
+        ("load", load(facts)),
         ("when", when(run)),
         ("client", ", ".join(str(part) for part in machine if part) or UNKNOWN),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions.items()) or UNKNOWN),
     ]
+    if facts.brief:
+        rows.insert(4, ("left out", left_out(facts)))
     if labels:
         rows.append(("labels", ", ".join(f"{name}={value}" for name, value in labels.items())))
     return rows
@@ -56,13 +58,41 @@ def api(facts: Facts) -> str:
     return f"{kind}, {'streamed' if facts.streaming else 'not streamed'}"
 
 
-def load(scenario: dict[str, Any], steps: int) -> str:
+def load(facts: Facts) -> str:
     """The load in a sentence."""
-    plan = told(scenario.get("load"))
-    if plan.get("steps"):
-        levels = ", ".join(str(level) for level in plan["steps"])
-        return f"closed loop, {levels} in flight, window of {plan.get('window_s', 0):g} s"
+    plan, steps = told(facts.scenario.get("load")), len(facts.steps)
+    window = f"window of {plan.get('window_s', 0):g} s"
+    if facts.loop == "steps":
+        return f"closed loop, {', '.join(str(level) for level in plan['steps'])} in flight, {window}"
+    if facts.loop == "rate":
+        levels = ", ".join(f"{level:g}" for level in plan.get("rates") or ())
+        most = f"at most {plan['max_in_flight']:,} in flight, " if "max_in_flight" in plan else ""
+        return f"open loop, {arrivals(plan)}, {levels} requests/s, {most}{window}"
+    if facts.loop == "hand" and steps:
+        return f"closed loop, set by hand: {', '.join(step.label for step in facts.steps)} in flight"
     return f"{steps} step{'s' * (steps != 1)}"
+
+
+def arrivals(plan: dict[str, Any]) -> str:
+    """How the gaps between arrivals are distributed."""
+    kinds = {
+        "constant": "constant arrivals",
+        "poisson": "Poisson arrivals",
+        "gamma": f"arrivals in gamma gaps of burstiness {plan.get('burstiness', 1):g}",
+    }
+    return kinds.get(kind := str(plan.get("arrivals", "poisson")), f"{kind} arrivals")
+
+
+def left_out(facts: Facts) -> str:
+    """Levels set by hand that make no row."""
+    n = len(facts.brief)
+    held = [f"{step.words} for {span(round(step.lasted_s))}" for step in facts.brief]
+    return f"{n} level{'s were' if n > 1 else ' was'} held too short for a row: {listed(held)}"
+
+
+def listed(words: list[str], most: int = 12) -> str:
+    """Words with commas, at most so many."""
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
 
 
 def when(run: dict[str, Any]) -> str:
@@ -97,8 +127,8 @@ def settings(facts: Facts) -> list[tuple[str, str]]:
         ),
         ("tokens counted by", tokens(facts, preflight)),
         ("prompts fitted by", str(preflight.get("count_source") or scenario.get("token_counting") or UNKNOWN)),
-        ("warm-up", f"{plan.get('warmup_requests', '?')} requests a user and {plan.get('warmup_s', 0):g} s at least"),
-        ("window", window(plan)),
+        ("warm-up", warmup(facts, plan)),
+        ("window", window(facts, plan)),
         ("drain", f"until the last measured request has ended, {plan.get('drain_limit_s', 0):g} s at most"),
         ("between steps", between(facts)),
         (
@@ -123,7 +153,7 @@ def settings(facts: Facts) -> list[tuple[str, str]]:
                 f"weight {told(item).get('weight', 1):g}, source {item.get('source', UNKNOWN)}{prefix}",
             )
         )
-    rows.append(("CPU of the workers", processors(facts)))
+    rows += [("CPU of the workers", processors(facts)), ("clocks of the workers", clocks(facts))]
     rows += [("note of the preflight", str(note)) for note in preflight.get("notes") or ()]
     rows.append(("command", " ".join(str(word) for word in facts.run.get("command") or ()) or UNKNOWN))
     return [(name, text) for name, text in rows if text]
@@ -141,8 +171,27 @@ def processors(facts: Facts) -> str:
     return f"of a core at most: {', '.join(most)}" if most else ""
 
 
-def window(plan: dict[str, Any]) -> str:
+def clocks(facts: Facts) -> str:
+    """How far each worker's clock is from the master's; blank where nobody measured it. Windows are cut by it."""
+    said = [
+        f"{name} {worker['clock_offset_ms']:+,.1f} ms"
+        + (f" ± {worker['clock_error_ms']:,.1f}" if worker.get("clock_error_ms") is not None else "")
+        for name, worker in (facts.run.get("workers") or {}).items()
+        if worker.get("clock_offset_ms") is not None
+    ]
+    return f"against the master's: {listed(said)}; windows are cut by these" if said else ""
+
+
+def warmup(facts: Facts, plan: dict[str, Any]) -> str:
+    """How long a warm-up lasts."""
+    wanted = f"{plan.get('warmup_requests', '?')} requests a user" if facts.closed_loop else "every class served"
+    return f"{wanted} and {plan.get('warmup_s', 0):g} s at least"
+
+
+def window(facts: Facts, plan: dict[str, Any]) -> str:
     """When a window closes."""
+    if facts.loop == "hand":
+        return "for as long as the level was held"
     wanted = f"{plan.get('window_s', 0):g} s and {plan.get('window_requests', '?')} requests of each class"
     return f"{wanted}, {plan.get('window_cap_s', 0):g} s at most"
 

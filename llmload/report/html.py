@@ -26,11 +26,8 @@ def text(built: Built) -> str:
         built=built,
         version=__version__,
         what=head.what(built.facts),
-        tables=[
-            (table, heads(table), formulas.under(table.name, built.facts))
-            for table in columns.tables(built.summary["rows"])
-        ],
-        marks=MARKS,
+        tables=[(table, heads(table), formulas.under(table.name, built.facts)) for table in built.tables],
+        asked=" ".join(columns.asked(built.summary["rows"])),
         failures=failures.find(built.facts),
         labels=labels,
         lengths=[

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from llmload.plain import one_line
 from llmload.report import columns, failures, formulas, head, lengths
 from llmload.report.building import Built
-from llmload.report.columns import MARKS, Table
+from llmload.report.columns import Table
 from llmload.report.lengths import Lengths
 
 
@@ -16,7 +16,7 @@ def text(built: Built) -> str:
     parts += _pairs(("", ""), head.what(built.facts))
     if built.warnings:
         parts += ["", "## WARNINGS", "", *(f"- {_plain(sentence)}" for sentence in built.warnings)]
-    for table in columns.tables(built.summary["rows"]):
+    for table in built.tables:
         if table.lines:
             parts += ["", f"## {table.title}", "", *_table(table), ""]
             parts += [f"- {name}: {_plain(words)}" for name, words in formulas.under(table.name, built.facts)]
@@ -55,11 +55,14 @@ def _pairs(heading: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> list[s
 def _table(table: Table) -> list[str]:
     headings = [f"{column.group} {column.heading}".strip() for column in table.columns]
     of = ["class"] if table.classes else []
-    rows = [_row(["in flight", *of, *headings]), _row(["---:", *("---" for _ in of), *("---:" for _ in headings)])]
+    rows = [
+        _row([" ".join(table.asked), *of, *headings]),
+        _row(["---:", *("---" for _ in of), *("---:" for _ in headings)]),
+    ]
     for line in table.lines:
         cells = [line.step, *([line.workload] if table.classes else []), *line.cells]
         rows.append(_row([_plain(cell) if cell else "" for cell in cells]))
-    notes = [f"{_plain(sign)} {MARKS[sign]}" for sign in table.marks]
+    notes = [f"{_plain(sign)} {meaning}" for sign, meaning in table.marks.items()]
     return [*rows, *(["", "; ".join(notes)] if notes else [])]
 
 
@@ -79,7 +82,8 @@ def _failures(built: Built) -> list[str]:
     if not found:
         return []
     labels = {row["step"]: columns.step_label(row) for row in built.summary["rows"]}
-    rows = ["", "## What failed", "", _row(["in flight", "sent in", "outcome", "n", "classes", "said most often"])]
+    asked = " ".join(columns.asked(built.summary["rows"]))
+    rows = ["", "## What failed", "", _row([asked, "sent in", "outcome", "n", "classes", "said most often"])]
     rows.append("| ---: | --- | --- | ---: | --- | --- |")
     for item in found:
         classes = ", ".join(f"{name} {n}" for name, n in item.workloads)

@@ -71,8 +71,9 @@ class _Columns:
         self.group: NDArray[np.int64] = place[word.codes.to_numpy(dtype=np.int64)]
         self.outcome = facts.words("outcome")
         self.measured = facts.measured
-        self.warmup = facts.is_("phase", "warmup")
-        self.drain = facts.is_("phase", "drain") | facts.late
+        sent = ~facts.is_("outcome", "not_sent")
+        self.warmup = facts.is_("phase", "warmup") & sent
+        self.drain = (facts.is_("phase", "drain") | facts.late) & sent
         self.ok = facts.ok
         self.stopped = _stopped(facts)
         self.source = facts.words("output_tokens_source")
@@ -83,7 +84,7 @@ class _Columns:
         if not facts.streaming:  # nothing but the whole answer was timed
             self.ttft = self.ttft_content = self.tpot = np.full(len(self.step), np.nan)
         self.streaming = facts.streaming
-        self.late = (get("sent_at") - get("scheduled_at")) * 1000
+        self.slip = (get("sent_at") - get("scheduled_at")) * 1000
         self.tokens = get("streamed_tokens")
         self.input, self.output = get("input_tokens"), get("output_tokens")
         self.asked = get("requested_output_tokens")
@@ -228,8 +229,8 @@ def _row(facts: Facts, columns: _Columns, part: _Part) -> dict[str, Any]:
         "tokens_per_event_mean": _ratio(columns.tokens[good & (columns.events > 0)].sum(), columns.events[good].sum()),
         "reached_length_share": _reached(columns.output[good], columns.asked[good]),
         "from_schedule": {
-            "ttft_ms": _from_schedule(columns.ttft, columns.late, good, failures + not_sent),
-            "e2e_ms": _from_schedule(columns.e2e, columns.late, good, failures + not_sent),
+            "ttft_ms": _from_schedule(step, columns.ttft, columns.slip, good, failures + not_sent),
+            "e2e_ms": _from_schedule(step, columns.e2e, columns.slip, good, failures + not_sent),
         },
         "cost": None,
         "prefill_share": _mean(_over(columns.ttft[good], columns.e2e[good])),
@@ -255,11 +256,9 @@ def _figure(values: Floats, failures: int) -> dict[str, Any]:
     return {"ok": successes(known), "all": attempts(known, failures)}
 
 
-def _from_schedule(values: Floats, late_ms: Floats, good: Flags, failures: int) -> dict[str, Any] | None:
+def _from_schedule(step: Step, values: Floats, slip_ms: Floats, good: Flags, failures: int) -> dict[str, Any] | None:
     """A figure counted from the planned moment; what could not be sent counts as infinite. None in closed loop."""
-    if not np.isfinite(late_ms[good]).any():
-        return None
-    return _figure(values[good] + late_ms[good], failures)
+    return None if step.rate is None else _figure(values[good] + slip_ms[good], failures)
 
 
 def _in_flight(facts: Facts, columns: _Columns, part: _Part) -> float | None:

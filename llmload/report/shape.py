@@ -66,6 +66,9 @@ SHAPE: dict[str, str] = {
     "steps.[].window_ended_at": MOMENT,
     "steps.[].ended_by": TEXT,
     "steps.[].abandoned": COUNT,
+    "steps.[].started_at": MOMENT,
+    "steps.[].ended_at": MOMENT,
+    "steps.[].held": FLAG,
     "workers": OBJECT,
     "workers.*": OBJECT,
     **{f"workers.*.{name}": NUMBER for name in ("clock_offset_ms", "clock_error_ms", "clock_drift_s")},
@@ -84,7 +87,13 @@ SHAPE: dict[str, str] = {
     "scenario.limits": OBJECT,
     **{f"scenario.limits.{name}": AMOUNT for name in LIMITS},
     "scenario.load": OBJECT,
+    "scenario.load.kind": TEXT,
     "scenario.load.steps": LIST,
+    "scenario.load.rates": LIST,
+    "scenario.load.rates.[]": AMOUNT,
+    "scenario.load.arrivals": TEXT,
+    "scenario.load.burstiness": AMOUNT,
+    "scenario.load.max_in_flight": COUNT,
     **{f"scenario.load.{name}": AMOUNT for name in PLAN},
     "scenario.classes": LIST,
     "scenario.classes.[]": OBJECT,
@@ -96,7 +105,7 @@ SHAPE: dict[str, str] = {
 }
 """Which kind each value has. `*` is every key of an object, `[]` every item of a list."""
 NEEDED = ("steps.[]", "steps.[].step", "workers.*", "accounting.*", "scenario.classes.[]", "scenario.classes.[].name",
-          "reasons.[]")  # fmt: skip
+          "reasons.[]", "scenario.load.rates.[]")  # fmt: skip
 """What must be there where the thing around it is."""
 _MISSING = object()
 

@@ -25,8 +25,12 @@ class Step:
     abandoned: int
     cut: bool
     """The window has no end of its own: the run was killed."""
+    lasted_s: float = 0.0
+    """Seconds from its start to its end, ramp and warm-up included."""
     known: bool = True
     """run.json knows this step."""
+    held: bool = True
+    """False for a level set by hand that was left before it was held for long enough: it makes no row."""
 
     @property
     def window_s(self) -> float | None:
@@ -53,6 +57,15 @@ class Step:
         if self.concurrency is not None:
             return f"the step with {self.words}"
         return f"the step at {self.words}" if self.rate is not None else self.words
+
+
+def loop(scenario: dict[str, Any]) -> str:
+    """The model of load: `steps` or `hand` (closed loop), `rate` (open loop), `free` where users sent as they liked."""
+    load = scenario.get("load") or {}
+    kind = load.get("kind")
+    if kind in ("rate", "hand"):
+        return str(kind)
+    return "steps" if load.get("steps") else "free"
 
 
 def find(said: Iterable[dict[str, Any]], frame: pd.DataFrame, missing: tuple[Lost, ...]) -> tuple[Step, ...]:
@@ -83,7 +96,9 @@ def find(said: Iterable[dict[str, Any]], frame: pd.DataFrame, missing: tuple[Los
                 ended_by=facts.get("ended_by"),
                 abandoned=int(facts.get("abandoned") or 0),
                 cut=cut,
+                lasted_s=max(0.0, (facts.get("ended_at") or 0.0) - (facts.get("started_at") or 0.0)),
                 known=item is not None,
+                held=facts.get("held") is not False,
             )
         )
     return tuple(result)

@@ -40,7 +40,7 @@ def rendered(built: Built, width: int = WIDTH) -> RenderableType:
     parts: list[RenderableType] = [Text(), _pairs(head.what(built.facts)), Text()]
     if not rows:
         parts.append(Text("  the run has no step: nothing was measured", style="bold red"))
-    for table in columns.tables(rows):
+    for table in built.tables:
         if table.lines:
             parts += [_title(table.title), *_table(table, width), *_marks(table)]
             parts += [_pairs(formulas.under(table.name, built.facts), "dim"), Text()]
@@ -95,7 +95,7 @@ def _table(table: Table, width: int) -> list[RenderableType]:
 
     Rows of all classes are bold, those of a step in which the generator was the limit yellow.
     """
-    heads = [Head("in", "flight"), *([Head("", "class", left=True)] if table.classes else [])]
+    heads = [Head(*table.asked), *([Head("", "class", left=True)] if table.classes else [])]
     heads += [Head(column.group, column.heading) for column in table.columns]
     cells = [
         [line.step if line.first else "", *([one_line(line.workload)] if table.classes else []), *line.cells]
@@ -119,7 +119,8 @@ def _failures(built: Built) -> list[RenderableType]:
     if not found:
         return []
     pairs = [(f"{labels[item.step]:>3}  {item.when:<7}  {item.n:>5}  {item.outcome}", _said(item)) for item in found]
-    title = "What failed (in flight, when it was sent, how many, outcome, what was said most often)"
+    asked = " ".join(columns.asked(built.summary["rows"]))
+    title = f"What failed ({asked}, when it was sent, how many, outcome, what was said most often)"
     return [_title(title), _pairs(pairs), Text()]
 
 
@@ -130,5 +131,5 @@ def _said(item: failures.Failure) -> str:
 
 def _marks(table: Table) -> list[RenderableType]:
     """What the marks in a table mean."""
-    words = "   ".join(f"{sign} {MARKS[sign]}" for sign in table.marks)
+    words = "   ".join(f"{sign} {meaning}" for sign, meaning in table.marks.items())
     return [Text(f" {words}", style="dim")] if words else []

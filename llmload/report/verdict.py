@@ -38,7 +38,9 @@ def of_run(facts: Facts, steps: Sequence[StepRows]) -> Verdict:
     worse = lost.sentences(facts.lost) + balance.check(facts, steps)
     worse += late.sentences(facts.records, facts.late, facts.steps)
     worse += [
-        f"{item.step.named} is generator-bound: {'; '.join(item.health.reasons)}" for item in steps if item.health.bound
+        f"{item.step.named} is generator-bound: {'; '.join(item.health.reasons)}{_sufficed(item)}"
+        for item in steps
+        if item.health.bound
     ]
     worse += [
         f"{item.step.named}: {n} of {item.rows[-1]['started']} measured attempts failed for want of something on this "
@@ -49,6 +51,12 @@ def of_run(facts: Facts, steps: Sequence[StepRows]) -> Verdict:
     if worse:
         words.append("DEGRADED")
     return Verdict(max(words, key=lambda word: VERDICTS[word]), tuple(dict.fromkeys(reasons + worse)))
+
+
+def _sufficed(item: StepRows) -> str:
+    """How many workers would have sufficed, if any number would."""
+    n = item.health.workers_needed
+    return "" if n is None else f"; {n} workers would have sufficed"
 
 
 def without_success(facts: Facts, steps: Sequence[StepRows]) -> list[str]:

@@ -140,8 +140,9 @@ def test_generator_outside_the_window_does_not_count() -> None:
 
 
 def test_workers_needed_come_from_cpu() -> None:
-    """One worker at 95 % would have needed two at 70 %."""
+    """One worker at 95 % would have needed two at 70 %; one that was late at 20 % was kept waiting by others."""
     assert health(samples([0.95] * 5, [0.1] * 5), 0, 10, 20.0).workers_needed == 2
+    assert health(samples([0.2] * 5, [9.0] * 5), 0, 10, 20.0).workers_needed is None
 
 
 def test_pooled_gaps_and_requests_have_means_of_their_own(tmp_path: Path) -> None:

@@ -16,8 +16,6 @@ FULL = 0.98
 CLOCK_MS = 50.0
 DRIFT_S = 1.0
 """Seconds by which a machine's clock may have been set or have drifted during a run."""
-IDLE = 0.5
-"""Share of a core under which a worker that was late had time, and did not get it."""
 LIMITS = {
     "file descriptor": "the limit of open files (`ulimit -n`)",
     "local port": "the range of local ports (`net.ipv4.ip_local_port_range`)",
@@ -45,12 +43,13 @@ def generator_bound(case: Case) -> Iterator[str]:
 
 def _remedy(health: Health) -> str:
     """What to do. Workers that were late without having worked were kept waiting: more of them would wait too."""
-    if health.cpu_max is not None and health.cpu_max < IDLE:
+    if health.workers_needed is None:
         return (
-            f"this machine was busy with something else (the workers used {percent(health.cpu_max)} of a core at "
+            f"this machine was busy with something else (the workers used {percent(health.cpu_max or 0)} of a core at "
             "most): repeat on one that does nothing else"
         )
-    return f"repeat with {health.workers_needed} workers or on a machine that does nothing else"
+    n = health.workers_needed
+    return f"{n} workers would have sufficed: repeat with --processes {n}, or on a machine that does nothing else"
 
 
 def own_limits(case: Case) -> Iterator[str]:
