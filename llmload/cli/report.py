@@ -30,14 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="exit with 1 if a larger share (0 to 1) of the measured attempts failed",
     )
+    parser.add_argument("--no-files", action="store_true", help="only print; write nothing into the run folders")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Rebuild every run's files, print the format asked for, and return the highest exit code."""
+    """Rebuild every run's files unless told not to, print the format asked for, return the highest exit code."""
     from rich.console import Console
 
-    from llmload import report
-    from llmload.report import files, gates, terminal
+    from llmload.report import building, files, gates, terminal
 
     for text in args.gate:
         gates.parse(text)  # before anything is read
@@ -45,7 +45,9 @@ def main(args: argparse.Namespace) -> int:
         raise Stop(f"--max-fail-ratio: expected a share from 0 to 1, got {args.max_fail_ratio:g}")
     code = Exit.OK
     for folder in args.runs:
-        built = report.build(folder, gates=args.gate, max_fail_ratio=args.max_fail_ratio)
+        built = building.compute(folder, args.gate, args.max_fail_ratio)
+        if not args.no_files:
+            files.write(built)
         if args.format == "table":
             console = Console()
             terminal.show(built, console if console.is_terminal else Console(width=terminal.WIDTH))

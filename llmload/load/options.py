@@ -14,6 +14,9 @@ from llmload.load import override, values
 DEFAULT_OUT = "runs"
 """Where run folders are made unless `--out` says otherwise."""
 
+METRICS_PORT = 9836
+"""Where metrics are served if no port was asked for."""
+
 Option = tuple[tuple[str, ...], dict[str, Any]]
 
 SCENARIO: Option = (
@@ -67,6 +70,14 @@ OPTIONS: tuple[Option, ...] = (
     (("--first-token-limit",), {"metavar": "TIME", "help": "a request whose first token takes longer fails, as 30s"}),
     (("--stall-limit",), {"metavar": "TIME", "help": "a request fails when no token comes for so long, as 10s"}),
     (("--request-limit",), {"metavar": "TIME", "help": "a request that takes longer as a whole fails, as 5m"}),
+    (
+        ("--metrics-port",),
+        {"metavar": "PORT", "help": "where the master serves /metrics for Prometheus (9836); 0: nowhere"},
+    ),
+    (
+        ("--metrics-host",),
+        {"metavar": "ADDRESS", "default": "127.0.0.1", "help": "on which address (127.0.0.1, this machine alone)"},
+    ),
     (("--no-report",), {"action": "store_true", "help": "write no tables and pages at the end (llmload report does)"}),
 )
 """What both commands take, apart from the scenario itself."""
@@ -86,6 +97,16 @@ def seconds(text: str, where: str) -> float:
         return float(values.duration("s", above=True)(override.plain(override.Given(text, where))))
     except ValueError:
         raise Stop(f"{where}: expected a duration over 0 such as 20s, 5m or 1h30m, got {text!r}") from None
+
+
+def metrics_port(args: Namespace) -> int | None:
+    """The port that was asked for, 0 for none at all; None if none was. Raises Stop(USAGE) for what is no port."""
+    text = args.metrics_port
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise Stop(f"--metrics-port: expected a number from 0 to 65535, got {text!r}")
+    return int(text)
 
 
 def pair(text: str, where: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from llmload.record import runfolder
 from llmload.record.append import Appender
@@ -54,6 +55,16 @@ class Received:
         return found
 
 
+class Listener(Protocol):
+    """Hears of what was written."""
+
+    def records(self, lines: Sequence[bytes]) -> None:
+        """New lines of requests.jsonl."""
+
+    def samples(self, lines: Sequence[bytes]) -> None:
+        """New lines of generator.jsonl."""
+
+
 class Ledger:
     """Writes requests.jsonl and generator.jsonl of one run folder, and is the only one to do so.
 
@@ -62,6 +73,7 @@ class Ledger:
 
     def __init__(self, folder: Path) -> None:
         self.received: dict[str, Received] = {}
+        self.listener: Listener | None = None
         self._claim = runfolder.claim(folder)
         self._requests = Appender(folder / REQUESTS)
         self._generator = Appender(folder / GENERATOR)
@@ -76,11 +88,15 @@ class Ledger:
         self._requests.append(fresh.values())
         for seq in fresh:
             seen.add(seq)
+        if self.listener is not None:
+            self.listener.records([*fresh.values()])
         return len(fresh)
 
     def sample(self, lines: Sequence[bytes]) -> None:
         """Write lines of generator.jsonl. Raises Stop(INCOMPLETE) on a full disk."""
         self._generator.append(lines)
+        if self.listener is not None:
+            self.listener.samples(lines)
 
     def account(self, worker: str, started: int, finished: int) -> dict[str, int]:
         """The worker's line of run.json's accounting."""
