@@ -19,7 +19,8 @@ from gevent.event import Event
 from llmload.drive import book, prepare, words
 from llmload.drive.desk import FLUSH_S, Desk, Halt
 from llmload.drive.members import together
-from llmload.drive.order import Order
+from llmload.drive.muster import Muster
+from llmload.drive.order import Order, digest_of
 from llmload.drive.prepare import Prepared
 from llmload.drive.run import ALL_LOST, Run
 from llmload.drive.stepping import CUT_S, Stepping
@@ -46,6 +47,9 @@ class Conductor:
         self.environment = environment
         self.runner = environment.runner
         self.voice = Voice(environment.parsed_options)
+        self.muster = Muster(environment, self.voice)
+        self.expected = 1
+        """Workers that the first run waits for."""
         self.desk = Desk(self.runner, self.voice)
         self.idle = Event()
         self.idle.set()
@@ -89,6 +93,7 @@ class Conductor:
 
     def _steps(self) -> None:
         try:
+            self.muster.wait(self.expected)
             prepared = prepare.prepare(self._wanted(), self.voice.say)
             self._run(self._open(prepared, free=False))
         except Stop as stop:
@@ -190,9 +195,12 @@ class Conductor:
 
     def _open(self, prepared: Prepared, *, free: bool) -> Run:
         folder, found = prepared.folder, prepared.findings
+        scenario, files = reading.resolved(prepared.scenario), prepared.files()
         order = Order(
             run=folder.name,
-            scenario=reading.resolved(prepared.scenario),
+            scenario=scenario,
+            files=files,
+            digest=digest_of(scenario, files),
             sending=prepared.sending.as_dict(),
             folder=str(folder.resolve()),
             workers={},
@@ -200,6 +208,13 @@ class Conductor:
             save_text=prepared.save_text,
             free=free,
         )
+        try:
+            self.muster.call(order, set(), 0 if free else self.expected)
+        except BaseException:
+            if self._wanted().own_folder:
+                folder.rmdir()
+            raise
+        self.expected = 1
         facts = {
             "run": folder.name,
             "scenario": order.scenario,
@@ -219,6 +234,7 @@ class Conductor:
                 },
             },
             "sending": order.sending,
+            "files": files,
             "preflight": found.as_dict(),
             "save_text": prepared.save_text,
         }
@@ -233,6 +249,7 @@ class Conductor:
 
     def _enlist(self, run: Run) -> None:
         """Take in all workers that are there now, and give every one the run's order with the next spawn message."""
+        self.muster.call(run.order, set(run.members), 0)
         run.enlist(self.desk.nodes())
         setattr(self.environment.parsed_options, words.OPTION, run.order.to_json())
 
@@ -252,6 +269,7 @@ class Conductor:
         run.account()
         run.book.ended_at, run.book.clock_drift_s = clock.now(), round(clock.drift_s(), 3)
         run.book.verdict = run.verdict
+        run.notes += self.muster.take_notes()
         run.book.reasons = run.incomplete + run.degraded + run.notes
         run.book.notes = run.notes
         try:
@@ -275,6 +293,8 @@ class Conductor:
         """The run could not begin."""
         self.environment.process_exit_code = stop.code
         self.voice.complain(stop.message)
+        if self.environment.web_ui is None:
+            self.muster.dismiss_all(stop)
 
 
 def reported(folder: Path) -> Exit:

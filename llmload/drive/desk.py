@@ -16,6 +16,7 @@ from locust.runners import STATE_MISSING, MasterRunner
 
 from llmload.drive import words
 from llmload.drive.members import Member
+from llmload.drive.muster import strike
 from llmload.drive.run import Run
 from llmload.drive.voice import Voice
 from llmload.exits import Exit, Stop
@@ -47,7 +48,6 @@ class Desk:
         hear(words.RECORDS, self._on_records)
         hear(words.GENERATOR, self._on_generator)
         hear(words.DRAINED, self._on_drained)
-        hear(words.ASK_TIME, self._on_ask_time)
 
     def nodes(self) -> list[str]:
         """Locust's ids of the workers that are there now; of this process if it is all there is."""
@@ -65,15 +65,8 @@ class Desk:
                 member.gone = how_gone(member, self.runner.clients.get(member.node), now)
                 if member.gone is not None:
                     self.voice.complain(f"worker {member.worker} ({member.node}) {member.gone}")
-                    self._strike(member.node)
+                    strike(self.runner, member.node)
         run.check()
-
-    def _strike(self, node: str) -> None:
-        """Let Locust know of a worker no more, or the next step would give it users, whom nobody would ever see."""
-        client = self.runner.clients.pop(node, None)
-        dispatcher = self.runner._users_dispatcher  # noqa: SLF001  (there is no public way)
-        if client is not None and dispatcher is not None:
-            dispatcher.remove_worker(client)
 
     def heard(self, run: Run) -> bool:
         """Whether all workers have answered the last word to them, and none of them is silent now."""
@@ -153,10 +146,6 @@ class Desk:
             self.end(run, member)
         member.said = msg.data
         member.host, member.pid = msg.data["host"], msg.data["pid"]
-
-    def _on_ask_time(self, msg: Any, **_: Any) -> None:
-        """Whoever asks is answered at once, also before a run: what is done first would make the answer unsure."""
-        self.runner.send_message(words.TIME, {"asked": msg.data["asked"], "master": clock.now()}, msg.node_id)
 
     def _on_records(self, msg: Any, **_: Any) -> None:
         if (found := self._said(msg)) is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from llmload.drive import book
+from llmload.drive import book, parcels
 from llmload.exits import Stop
 from llmload.load import options, reading, secrets
 from llmload.load.scenario import Load, Scenario
@@ -27,6 +27,11 @@ class Prepared:
     started_at: float
     save_text: bool
 
+    def files(self) -> list[dict[str, Any]]:
+        """What workers need apart from the order. Raises Stop(USAGE) for a file that is there no more."""
+        named = [*(item.path for item in self.scenario.classes), self.scenario.tokenizer, self.sending.ca]
+        return [parcels.described(path) for path in dict.fromkeys(named) if path is not None]
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -35,6 +40,11 @@ class Wanted:
     given: Any
     host: str | None
     again: bool = False
+
+    @property
+    def own_folder(self) -> bool:
+        """Whether the run folder is made here, and taken away again if no run comes of it."""
+        return self.again or not self.given.run_folder
 
 
 def prepare(wanted: Wanted, say: Callable[[str], None]) -> Prepared:
@@ -65,7 +75,7 @@ def ready(scenario: Scenario, wanted: Wanted, say: Callable[[str], None]) -> Pre
     try:
         sending, findings = preflight.run(scenario, wanted.host, send_options(given), say)
     except BaseException:
-        if wanted.again or not given.run_folder:
+        if wanted.own_folder:
             folder.rmdir()
         raise
     return Prepared(scenario, sending, findings, folder, clock.now(), bool(given.save_text))

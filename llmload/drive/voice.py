@@ -21,21 +21,25 @@ log = logging.getLogger("llmload")
 class Voice:
     """Speaks to whoever runs this process."""
 
-    def __init__(self, options: Any) -> None:
+    def __init__(self, options: Any, *, of_worker: bool = False) -> None:
         self.attended = PARENT_PID in os.environ
         """Whether `llmload run` started this process, and reports at the end."""
         self._aloud = self.attended or bool(getattr(options, "logfile", None))
+        self._logs = not (of_worker and self.attended)
+        """Under `llmload run --worker` the log is on the terminal too, and would say everything twice."""
         self._last: str | None = None
 
     def say(self, sentence: str) -> None:
         """Something to know."""
-        log.info(sentence)
+        if self._logs:
+            log.info(sentence)
         if self._aloud:
             aloud(sentence, sys.stdout)
 
     def complain(self, sentence: str) -> None:
         """Something that went wrong, and what to do."""
-        log.error(sentence)
+        if self._logs:
+            log.error(sentence)
         self._last = sentence
         if self._aloud:
             aloud(f"llmload: {sentence}", sys.stderr)

@@ -59,6 +59,9 @@ class Wiring:
             environment.stop_timeout = 0.0  # users wait at a closed gate when they are stopped: nothing to wait for
             if self.conductor is not None:
                 keep_start(self.runner)
+                if isinstance(self.runner, MasterRunner):  # Locust would wait without a word, and not look at them
+                    given = environment.parsed_options
+                    self.conductor.expected, given.expect_workers = given.expect_workers, 0
                 runners.HEARTBEAT_LIVENESS = int(GIVEN_UP_S)  # who is silent and who is lost is told by the desk
         events = environment.events
         events.test_start.add_listener(self.on_test_start)

@@ -1,6 +1,5 @@
 """The side of a process that sends: opens a session for each run and passes the master's messages on to it."""
 
-import contextlib
 import os
 import socket
 from pathlib import Path
@@ -10,24 +9,13 @@ import gevent
 from locust.runners import WorkerRunner
 
 from llmload.drive import words
-from llmload.drive.apart import Apart
+from llmload.drive.candidate import Candidate
 from llmload.drive.members import NOTHING_SAID
 from llmload.drive.order import Order, from_json
 from llmload.drive.session import Session, Tools
 from llmload.exits import Exit, Stop
-from llmload.load import reading
-from llmload.load.mix import Mix
-from llmload.record import clock, runfolder
+from llmload.record import runfolder
 from llmload.record.spool import Spool
-from llmload.send.client import Client
-from llmload.send.settings import Sending
-
-ASK_S = 1.0
-"""How often the master is asked for its time …"""
-EAGER_S = 0.1
-"""… and how often at first …"""
-EAGER = 10
-"""… so many times."""
 
 OWN_SPOOL = Path("llmload-spool")
 """Where spools lie on a machine that does not see the run folder, below the folder in which the worker was started."""
@@ -49,9 +37,7 @@ class Worker:
         hear(words.PHASE, self._on_phase)
         hear(words.ACK, self._on_ack)
         hear(words.END, self._on_end)
-        hear(words.TIME, self._on_time)
-        self._apart = Apart()
-        gevent.spawn(self._ask_time)
+        self.candidate = Candidate(environment, self._tell)
 
     def open(self) -> None:
         """A run begins: its order is among the options. A session that cannot be opened is told to the master."""
@@ -87,35 +73,22 @@ class Worker:
             self.session.leave_early(patience_s)
 
     def _session(self, order: Order, worker: str) -> Session:
-        scenario = reading.from_resolved(order.scenario)
-        sending = Sending.from_dict(order.sending)
+        made = self.candidate.kit(order)
         return Session(
             order,
             worker,
             Tools(
-                client=Client(sending, os.environ.get(sending.key_env)),
-                plan=None if order.free else Mix(scenario, order.fit),
+                client=made.client,
+                plan=made.plan,
                 spool=Spool(spool_folder(order) / f"{worker}.jsonl"),
                 events=self.environment.events,
                 tell=self._tell,
-                apart=self._apart,
+                apart=self.candidate.apart,
             ),
         )
 
     def _tell(self, kind: str, data: dict[str, Any]) -> None:
         self.runner.send_message(kind, data)
-
-    def _ask_time(self) -> None:
-        """Find out how far this clock is from the master's, from the beginning of this process to its end."""
-        asked = 0
-        while True:
-            with contextlib.suppress(Exception):  # whatever is wrong with the way, the next question may find it right
-                self._tell(words.ASK_TIME, {"asked": clock.now()})
-            gevent.sleep(EAGER_S if asked < EAGER else ASK_S)
-            asked += 1
-
-    def _on_time(self, msg: Any, **_: Any) -> None:
-        self._apart.answered(msg.data["asked"], msg.data["master"], clock.now())
 
     def _present(self, msg: Any) -> Session | None:
         """The session that a message is for; None if it is about another run."""

@@ -1,0 +1,213 @@
+"""Who is there, and who may take part: the master's side of all that is said before any user comes up.
+
+A worker says who it is from its first second on; one of another version is dismissed then. Before a run, and before
+every step for those that came late, each new worker is called: it gets the order, asks for files that it lacks, and
+says that it is ready, or why it cannot take part. Dismissed ones say so on their own terminal too, and get no users.
+"""
+
+import platform
+import socket
+import time
+from typing import Any
+
+import gevent
+import locust
+from locust.runners import STATE_MISSING, MasterRunner
+
+from llmload import __version__
+from llmload.drive import parcels, words
+from llmload.drive.order import Order, other_version
+from llmload.drive.voice import Voice
+from llmload.exits import Exit, Stop
+from llmload.record import clock
+
+DEFAULT_PORT = 5557
+"""Locust's."""
+LOOK_S = 0.02
+TELL_S = 15.0
+"""How often the wait for workers is told, if nothing changes."""
+FORKS_S = 60.0
+"""Processes that Locust has forked here are up by then, or never."""
+GREETED_S = 10.0
+"""A worker that has not said who it is by then does not know llmload."""
+CALL_AGAIN_S = 3.0
+"""A call is said again after so long …"""
+UNANSWERED_S = 60.0
+"""… and a worker that neither answered nor asked for a part of a file for so long is dismissed."""
+
+
+class Muster:
+    """One per process that conducts."""
+
+    def __init__(self, environment: Any, voice: Voice) -> None:
+        self.runner = environment.runner
+        self.voice = voice
+        self.given = environment.parsed_options
+        self.who: dict[str, dict[str, Any]] = {}
+        """What each worker says of itself, by Locust's id of the process."""
+        self.notes: list[str] = []
+        """What is to be known of workers, and has not been told in a run."""
+        self._unfit: list[Stop] = []
+        self._order: Order | None = None
+        self._ready: set[str] = set()
+        """Those that are ready for this order."""
+        self._heard: dict[str, float] = {}
+        """When something was last heard, by the monotonic clock, of each one that is called."""
+        hear = self.runner.register_message
+        hear(words.HELLO, self._on_hello)
+        hear(words.READY, self._on_ready)
+        hear(words.UNFIT, self._on_unfit)
+        hear(words.WANT, self._on_want)
+
+    # Waiting for workers
+
+    def nodes(self) -> list[str]:
+        """Locust's ids of the workers that are there now; of this process if it is all there is."""
+        if isinstance(self.runner, MasterRunner):
+            return sorted(node for node, client in self.runner.clients.items() if client.state != STATE_MISSING)
+        return [self.runner.client_id]
+
+    def wait(self, expected: int) -> None:
+        """Wait until so many workers are there. Raises Stop if one of them cannot take part, or they do not come."""
+        forked = bool(self.given.processes)
+        limit_s = FORKS_S if forked else float(self.given.expect_workers_max_wait or 0)
+        began, told, said_at = time.monotonic(), -1, 0.0
+        while (there := sum(node in self.who for node in self.nodes())) < expected:
+            if self._unfit:
+                raise self._unfit[0]
+            now = time.monotonic()
+            if limit_s and now - began > limit_s:
+                short = f"{there} of {expected} workers came within {limit_s:g} s; nothing was sent"
+                raise Stop(short, Exit.INCOMPLETE)
+            if not forked and now - began > 1 and (there != told or now - said_at > TELL_S):
+                self.voice.say(f"{there} of {expected} workers connected; {self._how_to_join()}")
+                told, said_at = there, now
+            gevent.sleep(LOOK_S)
+
+    def _how_to_join(self) -> str:
+        bound, port = self.given.master_bind_host, self.given.master_bind_port
+        if bound in {"127.0.0.1", "localhost", "::1"}:
+            return (
+                f"port {port} is open to this machine alone: --master-bind-host 0.0.0.0 lets other machines in "
+                "(whoever reaches it can take part: only in a network that you trust)"
+            )
+        host = socket.gethostname() if bound in {"*", "0.0.0.0", "::"} else bound  # noqa: S104  (compared, not bound)
+        more = "" if port == DEFAULT_PORT else f" --master-port {port}"
+        return f"on the other machines: llmload run --worker --master-host {host}{more}"
+
+    # Calling them
+
+    def call(self, order: Order, known: set[str], expected: int) -> None:
+        """Have every worker that is there and not known yet made ready for the order; those that cannot are dismissed.
+
+        Raises Stop if fewer than expected are left then.
+        """
+        if self._order is None or self._order.run != order.run:
+            self._order, self._ready, self._unfit = order, set(), []
+        began = time.monotonic()
+        called: dict[str, float] = {}
+        while pending := [node for node in self.nodes() if node not in known | self._ready]:
+            now = time.monotonic()
+            for node in pending:
+                if node not in self.who and isinstance(self.runner, MasterRunner):
+                    if now - began > GREETED_S:
+                        self._dismiss(node, Stop("it says nothing of llmload; start it with: llmload run --worker"))
+                elif now - called.get(node, -CALL_AGAIN_S) >= CALL_AGAIN_S:
+                    called[node] = now
+                    self._heard.setdefault(node, now)
+                    self._send(words.CALL, {"order": order.to_json()}, node)
+                elif now - self._heard[node] > UNANSWERED_S:
+                    why = f"it did not answer for {UNANSWERED_S:.0f} s when it was called"
+                    self._dismiss(node, Stop(why, Exit.INCOMPLETE))
+            gevent.sleep(LOOK_S)
+        there = len(self.nodes())
+        if there < expected:
+            lost = Stop(f"only {there} of {expected} workers are left; nothing was sent", Exit.INCOMPLETE)
+            raise self._unfit[0] if self._unfit else lost
+        self._compare(known)
+
+    def _compare(self, known: set[str]) -> None:
+        """Note whatever about new workers is another here."""
+        mine = {"Python": platform.python_version(), "Locust": locust.__version__}
+        for node in self._ready - known:
+            for name, version in mine.items():
+                theirs = self.who.get(node, {}).get(name.lower(), version)
+                if theirs != version:
+                    self.notes.append(f"{self._name(node)} has {name} {theirs}, the master {version}")
+
+    def take_notes(self) -> list[str]:
+        """What is to be known and was not told yet."""
+        notes, self.notes = self.notes, []
+        return notes
+
+    # Sending them away
+
+    def dismiss_all(self, stop: Stop) -> None:
+        """No run comes of it: everyone may go, and is told why."""
+        if isinstance(self.runner, MasterRunner):
+            for node in self.nodes():
+                self._send(words.DISMISSED, {"why": f"the run did not begin: {stop.message}", "code": stop.code}, node)
+
+    def _dismiss(self, node: str, why: Stop) -> None:
+        """One worker cannot take part."""
+        self._send(words.DISMISSED, {"why": f"the master refuses this worker: {why.message}", "code": why.code}, node)
+        self._send("quit", None, node)  # for one that does not know the word before
+        sentence = f"{self._name(node)} is refused: {why.message}"
+        self.voice.complain(sentence)
+        self.notes.append(sentence)
+        self._unfit.append(Stop(sentence, why.code))
+        self._heard.pop(node, None)
+        if isinstance(self.runner, MasterRunner):
+            strike(self.runner, node)
+        else:
+            raise Stop(why.message, why.code)
+
+    def _name(self, node: str) -> str:
+        """A worker for people."""
+        who = self.who.get(node)
+        return f"worker {node}" if who is None else f"the worker on {who['host']} (process {who['pid']})"
+
+    def _send(self, kind: str, data: Any, node: str) -> None:
+        self.runner.send_message(kind, data, node)
+
+    # What they say
+
+    def _on_hello(self, msg: Any, **_: Any) -> None:
+        """Whoever asks for the time is answered at once: what is done first would make the answer unsure."""
+        node, who = msg.data["node"], msg.data["who"]
+        self._send(words.TIME, {"asked": msg.data["asked"], "master": clock.now()}, node)
+        if node not in self.who:
+            self.who[node] = who
+            if who["version"] != __version__:
+                self._dismiss(node, Stop(other_version(who["version"], __version__)))
+
+    def _on_ready(self, msg: Any, **_: Any) -> None:
+        if self._order is not None and msg.data["run"] == self._order.run:
+            self._ready.add(msg.data["node"])
+
+    def _on_unfit(self, msg: Any, **_: Any) -> None:
+        node = msg.data["node"]
+        if self._order is not None and msg.data["run"] == self._order.run and node in self._heard:
+            self._dismiss(node, Stop(msg.data["why"], Exit(msg.data["code"])))
+
+    def _on_want(self, msg: Any, **_: Any) -> None:
+        node, digest, number = msg.data["node"], msg.data["digest"], int(msg.data["part"])
+        self._heard[node] = time.monotonic()
+        files = [] if self._order is None else self._order.files
+        path = next((file["path"] for file in files if file["digest"] == digest), None)
+        if path is None:
+            return
+        answer: dict[str, Any] = {"digest": digest, "part": number}
+        try:
+            answer["data"] = parcels.part(path, number)
+        except OSError as error:
+            answer["failure"] = f"{path}: {error.strerror}"
+        self._send(words.PART, answer, node)
+
+
+def strike(runner: Any, node: str) -> None:
+    """Let Locust know of a worker no more, or the next step would give it users, whom nobody would ever see."""
+    client = runner.clients.pop(node, None)
+    dispatcher = runner._users_dispatcher  # noqa: SLF001  (there is no public way)
+    if client is not None and dispatcher is not None:
+        dispatcher.remove_worker(client)
