@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,10 @@ class Workers:
         here = {item.worker for item in workers}
         for name in [name for name in self._said if name not in here]:
             del self._said[name]
+
+    def rest(self) -> None:
+        """Nobody sends any more."""
+        self.there = [replace(item, users=0, in_flight=0) for item in self.there]
 
     def sample(self, row: dict[str, Any], lags_ms: Floats) -> None:
         """A line of generator.jsonl."""

@@ -112,6 +112,7 @@ class Tally:
     def end(self, verdict: str, reasons: Sequence[str], lost: int, at: float) -> None:
         """The run is over and accounted for."""
         self.fold()
+        self.workers.rest()
         self.state, self.verdict, self.reasons, self.lost, self.ended_at = "ended", verdict, list(reasons), lost, at
 
     def fold(self) -> None:
