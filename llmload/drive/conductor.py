@@ -6,7 +6,9 @@ of the user's own sends as it likes. Workers may be other processes or this one:
 """
 
 import contextlib
+import itertools
 import logging
+import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,29 +17,40 @@ from typing import Any
 
 import gevent
 from gevent.event import Event
+from locust.runners import STATE_RUNNING, STATE_SPAWNING
 
 from llmload.drive import book, prepare, words
-from llmload.drive.desk import FLUSH_S, Desk, Halt
+from llmload.drive.desk import FLUSH_S, LOOK_S, Desk, Halt
+from llmload.drive.hand import Hand
 from llmload.drive.members import together
 from llmload.drive.muster import Muster
 from llmload.drive.order import Order, digest_of
 from llmload.drive.prepare import Prepared
 from llmload.drive.run import ALL_LOST, Run
-from llmload.drive.stepping import CUT_S, Stepping
+from llmload.drive.stepping import CUT_S, RAMP_S, Stepping
 from llmload.drive.voice import Voice
 from llmload.exits import VERDICTS, Exit, Stop
 from llmload.load import reading
+from llmload.load.plan import Step
 from llmload.load.scenario import Scenario
 from llmload.record import clock
 
 log = logging.getLogger(__name__)
 
+GOING = (STATE_SPAWNING, STATE_RUNNING)
+
 DRAIN_S = 90.0
 """How long workers may take to hand over what is left at the end."""
 
 STOPPED = "stopped by the user"
+RESET = "reset by the user; a new run began"
+NOTHING_HELD = "no level was held for long enough to be a row"
 NOT_BEGUN = Stop("stopped before the load began; nothing was recorded", Exit.INCOMPLETE)
 BUDGET = "a cap of the scenario (max_requests or max_tokens_total) was reached in step {step}; what follows was not run"
+
+
+class Reset(Halt):
+    """Ends a run, and another one begins."""
 
 
 class Conductor:
@@ -55,13 +68,26 @@ class Conductor:
         self.idle.set()
         self.halted = False
         """Whether a signal ended a run: then Locust ends as well."""
+        self.hand = Hand()
+        self.begun = Event()
+        """A run has begun, or could not …"""
+        self.refusal: str | None = None
+        """… for this reason."""
         self._greenlet: Any = None
+        self._again = False
 
     def halt(self) -> None:
         """The user's stop: ends the present run, and keeps everything. Returns at once."""
         self.halted = True
         if self._greenlet is not None:
             self._greenlet.kill(Halt, block=False)
+
+    def reset(self) -> None:
+        """The user's reset: the present run ends and keeps everything, and the same begins anew. Returns at once."""
+        run = self.desk.run
+        if self._greenlet is not None and run is not None and not run.over and not run.order.free:
+            self._again = True
+            self._greenlet.kill(Reset, block=False)
 
     def give_up(self) -> None:
         """This process ends now: write down as much."""
@@ -81,19 +107,37 @@ class Conductor:
         dropped, and the exit code is then the one that was set first.
         """
         self.idle.clear()
+        self.begun.clear()
         self.environment.process_exit_code = Exit.INCOMPLETE
+        self.hand.users = int(self.environment.parsed_options.num_users or 1)
         self._greenlet = gevent.getcurrent()
         try:
             self._steps()
+            while self._again and not self.halted:
+                self._again = False
+                self._greenlet = gevent.getcurrent()
+                self._steps()
         except (Exception, Halt, gevent.GreenletExit):
             log.exception("llmload: a fault of llmload itself")
         finally:
             self._greenlet = None
+            self._again = False
             self.idle.set()
+            self.begun.set()
+
+    def _clear(self) -> None:
+        """The users of a run that is over go, though Locust goes on; a new run's will come."""
+        self.runner.start(0, float(max(1, self.runner.user_count)))
+        with gevent.Timeout(RAMP_S, False):
+            while self.runner.user_count:
+                gevent.sleep(LOOK_S)
+        self.environment.stats.reset_all()
 
     def _steps(self) -> None:
         try:
             self.muster.wait(self.expected)
+            if self.runner.state in GOING:
+                self._clear()
             prepared = prepare.prepare(self._wanted(), self.voice.say)
             self._run(self._open(prepared, free=False))
         except Stop as stop:
@@ -107,10 +151,13 @@ class Conductor:
     def _run(self, run: Run) -> None:
         why = "step"
         try:
-            self._all_steps(run)
+            if run.scenario.load.kind == "hand":
+                self._by_hand(run)
+            else:
+                self._all_steps(run)
         except (Halt, gevent.GreenletExit) as stop:
             why = "user" if self.desk.whose_stop(stop) == "stopped" else "fault"
-            run.incomplete.append(STOPPED if why == "user" else ALL_LOST)
+            run.incomplete += interrupted(run, stop) if why == "user" else [ALL_LOST]
         except Stop as stop:
             why = "fault"
             self.voice.complain(stop.message)
@@ -124,16 +171,35 @@ class Conductor:
 
     def _all_steps(self, run: Run) -> None:
         for index, concurrency in enumerate(run.scenario.load.steps):
-            stepping = Stepping(self.desk, run, index, concurrency)
-            run.book.write()  # before workers are taken in: where it fails, nobody is waited for who knows of no run
-            self._enlist(run)
-            # at this rate Locust starts all that are missing at once, in one message to each worker
-            self.runner.start(concurrency, float(max(concurrency, self.runner.user_count)))
-            stepping.perform()
-            step = stepping.step
+            step = self._step(run, Stepping(self.desk, run, index, concurrency), concurrency)
             if step.spent and (step.ended_by == "budget" or index + 1 < len(run.scenario.load.steps)):
                 run.incomplete.append(BUDGET.format(step=index))
                 return
+
+    def _by_hand(self, run: Run) -> None:
+        """Level after level as the person asks for them, until none is."""
+        for index in itertools.count():
+            users = self.hand.users
+            if users == 0:
+                break
+
+            def left(now: int = users) -> bool:
+                return self.hand.users != now
+
+            step = self._step(run, Stepping(self.desk, run, index, users, left), users)
+            if step.spent:
+                run.incomplete.append(BUDGET.format(step=index))
+                return
+            self.desk.until(run, left, math.inf)  # too many failures ended it: nobody sends until somebody decides
+        run.incomplete += unheld(run)
+
+    def _step(self, run: Run, stepping: Stepping, users: int) -> Step:
+        run.book.write()  # before workers are taken in: where it fails, nobody is waited for who knows of no run
+        self._enlist(run)
+        # at this rate Locust starts all that are missing at once, in one message to each worker
+        self.runner.start(users, float(max(users, self.runner.user_count)))
+        stepping.perform()
+        return stepping.step
 
     # A run without steps
 
@@ -245,6 +311,8 @@ class Conductor:
             run.ledger.close()
             raise
         self.desk.run = run
+        self.refusal = None
+        self.begun.set()
         return run
 
     def _enlist(self, run: Run) -> None:
@@ -291,10 +359,23 @@ class Conductor:
 
     def _refuse(self, stop: Stop) -> None:
         """The run could not begin."""
+        self.refusal = stop.message
         self.environment.process_exit_code = stop.code
         self.voice.complain(stop.message)
         if self.environment.web_ui is None:
             self.muster.dismiss_all(stop)
+
+
+def interrupted(run: Run, stop: BaseException) -> list[str]:
+    """What the user's stop left undone: nothing by hand, where it is how a run ends."""
+    if run.scenario.load.kind == "hand":
+        return unheld(run)
+    return [RESET if isinstance(stop, Reset) else STOPPED]
+
+
+def unheld(run: Run) -> list[str]:
+    """By hand: what is wrong if there is no row."""
+    return [] if any(row.get("held") for row in run.book.steps) else [NOTHING_HELD]
 
 
 def reported(folder: Path) -> Exit:

@@ -7,6 +7,7 @@ close       what is still in flight is cut and counted
 """
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import gevent
@@ -27,12 +28,16 @@ CUT_S = 30.0
 class Stepping:
     """One step of a run."""
 
-    def __init__(self, desk: Desk, run: Run, index: int, concurrency: int) -> None:
+    def __init__(
+        self, desk: Desk, run: Run, index: int, concurrency: int, moved_on: Callable[[], bool] = lambda: False
+    ) -> None:
         self.desk = desk
         self.run = run
         self.index = index
         self.step = Step(run.scenario.load, [item.name for item in run.scenario.classes], concurrency)
         self.row = run.book.begin_step(index, concurrency, clock.now())
+        self._moved_on = moved_on
+        """By hand: whether another level is asked for."""
 
     def perform(self) -> None:
         """From waiting users to nobody in flight. Raises Stop if the run cannot go on; the row is right in any case."""
@@ -48,6 +53,8 @@ class Stepping:
             self.row["ended_at"] = clock.now()
             if self.row["window_started_at"] is not None and self.row["window_ended_at"] is None:
                 self.row["window_ended_at"] = self.row["ended_at"]
+            if self.run.scenario.load.kind == "hand":
+                self.row["held"] = self.step.held
         self.close()
 
     def bring_up(self) -> None:
@@ -101,6 +108,8 @@ class Stepping:
     def advance(self) -> None:
         """One look of the plan."""
         before, sending = self.step.phase, self.step.sending
+        if self._moved_on():
+            self.step.leave()
         phase = self.step.advance(time.monotonic(), self.seen())
         if phase == "done" or (phase == before and self.step.sending == sending):
             return
@@ -124,7 +133,8 @@ class Stepping:
             )
         self.row["abandoned"] = int(sum(member.said["cut"] for member in run.present) - before)
         self.row["ended_at"] = clock.now()
-        run.look_for_success(self.index)
+        if self.row.get("held", True):
+            run.look_for_success(self.index)
         run.book.write()
         if self.row["abandoned"]:
             gevent.sleep(run.scenario.load.settle_s)

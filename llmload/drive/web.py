@@ -4,6 +4,7 @@ All of them stand below `/llmload` (and `--web-base-path` before it), all of the
 and all of them only read. They run in the process that conducts, so none of them takes long in it.
 """
 
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +45,8 @@ class Web:
     def __init__(self, web_ui: Any, runs: Runs, live: Live) -> None:
         self._runs = runs
         self._live = live
-        self._kept: dict[float | None, tuple[float, bytes]] = {}
+        self._kept: dict[float | None, bytes] = {}
+        self._made_at = -math.inf
         self._static = {str(path.relative_to(PAGES)): path for path in sorted(PAGES.rglob("*")) if path.is_file()}
         base = str(getattr(web_ui.environment.parsed_options, "web_base_path", None) or "")
         routes = Blueprint(PLACE, __name__, url_prefix=f"{base.rstrip('/')}/{PLACE}")
@@ -71,13 +73,21 @@ class Web:
 
     def live(self) -> Response:
         """Its figures; `since` leaves out what the page has already."""
-        since = request.args.get("since", type=float)
+        return Response(self._figures(request.args.get("since", type=float)), mimetype="application/json")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the steps that are over."""
+        rows: list[dict[str, Any]] = orjson.loads(self._figures(math.inf))["rows"]
+        return rows
+
+    def _figures(self, since: float | None) -> bytes:
+        """As JSON, made anew once a second, however many look."""
         now = time.monotonic()
-        kept = self._kept.get(since)
-        if kept is None or now - kept[0] > LIVE_S:
-            self._kept = {key: value for key, value in self._kept.items() if now - value[0] <= LIVE_S}
-            kept = self._kept[since] = (now, orjson.dumps(self._live(since), option=orjson.OPT_NON_STR_KEYS))
-        return Response(kept[1], mimetype="application/json")
+        if now - self._made_at > LIVE_S:
+            self._kept, self._made_at = {}, now
+        if since not in self._kept:
+            self._kept[since] = orjson.dumps(self._live(since), option=orjson.OPT_NON_STR_KEYS)
+        return self._kept[since]
 
     def static(self, name: str) -> Response:
         """A file of the page, from the package."""

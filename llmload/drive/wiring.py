@@ -12,10 +12,11 @@ import gevent
 from locust import runners
 from locust.runners import MasterRunner, WorkerRunner
 
-from llmload.drive import prepare, signals
+from llmload.drive import beside, guard, prepare, signals
 from llmload.drive.conductor import Conductor
 from llmload.drive.desk import GIVEN_UP_S
 from llmload.drive.downloads import Runs
+from llmload.drive.form import Form
 from llmload.drive.session import Session
 from llmload.drive.web import IDLE, Web
 from llmload.drive.worker import Worker
@@ -48,8 +49,7 @@ class Wiring:
         self.conductor = None if isinstance(self.runner, WorkerRunner) else Conductor(environment)
         self.worker = None if isinstance(self.runner, MasterRunner) else Worker(environment)
         if self.conductor is not None and environment.web_ui is not None:
-            runs = Runs(prepare.root(environment.parsed_options))
-            Web(environment.web_ui, runs, lambda _since: IDLE)
+            self.serve(self.conductor, environment.web_ui)
         self.signals: signals.Signals | None = None
         if isinstance(self.runner, WorkerRunner):
             signals.guard_worker(self.runner, self.master_gone, forked=bool(environment.parsed_options.processes))
@@ -70,6 +70,15 @@ class Wiring:
         events.test_stopping.add_listener(self.on_test_stopping)
         events.quitting.add_listener(self.on_quitting)
         events.quit.add_listener(self.on_quit)
+
+    def serve(self, conductor: Conductor, web_ui: Any) -> None:
+        """Put llmload on Locust's web server: routes of its own, and what it adds to Locust's page."""
+        guard.guard(web_ui)
+        web = Web(web_ui, Runs(prepare.root(self.environment.parsed_options)), lambda _since: IDLE)
+        form = Form(web_ui, conductor) if self.governed else None
+        beside.beside(web_ui, web.rows, None if form is None else form.state)
+        if form is not None:
+            self.environment.events.reset_stats.add_listener(lambda **_: conductor.reset())
 
     def conduct(self) -> None:
         """Run the scenario, in the shape's greenlet."""

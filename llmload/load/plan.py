@@ -35,6 +35,11 @@ HELD_S = 10.0
 """By hand: a level whose window was open for so long is a row; for `window_s` if that is shorter."""
 
 
+def held_s(load: Load) -> float:
+    """By hand: how long a window has to be open for its level to be a row."""
+    return min(HELD_S, load.window_s)
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What all workers together report at one moment, about the present step."""
@@ -115,7 +120,7 @@ class Step:
         if "measure" not in self.began:
             return False
         ended = self.began.get("drain", self.began.get("done", self.began["measure"]))
-        return ended - self.began["measure"] >= min(HELD_S, self.load.window_s)
+        return ended - self.began["measure"] >= held_s(self.load)
 
     def stop(self, now: float, why: Stopped) -> None:
         """Done at once, by the user or by a fault after which the run cannot go on. Why a window ended stays."""
