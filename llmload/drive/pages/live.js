@@ -8,6 +8,7 @@ import { asks, count, failures, moment, parts, span, sum, told } from "./words.j
 const EVERY_MS = 1000;
 const SLOW_MS = 2000; // when nothing runs
 const PATIENCE_MS = 10000;
+const LONG_MS = 60000; // after a longer pause all is asked for anew: the server has merged what came meanwhile
 
 const here = location.pathname.replace(/\/+$/, "");
 const by = (id) => document.getElementById(id);
@@ -16,7 +17,7 @@ function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-const page = { past: new Past(), run: undefined, workload: "all", answer: null, silentSince: null, timer: 0, asking: false };
+const page = { past: new Past(), run: undefined, workload: "all", answer: null, answeredAt: 0, silentSince: null, timer: 0, asking: false };
 const charts = new Charts((group) => document.querySelector(`[data-charts="${group}"]`));
 
 // Asking
@@ -27,7 +28,9 @@ async function ask() {
   page.asking = true;
   let wait = EVERY_MS;
   try {
-    let answer = await fetched(page.past.last);
+    const long = performance.now() - page.answeredAt > LONG_MS;
+    let answer = await fetched(long ? 0 : page.past.last);
+    if (long) page.past = new Past();
     if (answer.run !== page.run) {
       if (page.past.last) answer = await fetched(0);
       page.past = new Past();
@@ -36,6 +39,7 @@ async function ask() {
     }
     if (answer.history?.t) page.past.take(answer.history);
     page.answer = answer;
+    page.answeredAt = performance.now();
     page.silentSince = null;
     wait = answer.state === "running" || answer.state === "starting" ? EVERY_MS : SLOW_MS;
   } catch (error) {
