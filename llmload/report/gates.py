@@ -1,7 +1,7 @@
 """Gates: `ttft_ms.p50<=500`, `success_share>=0.99@32`, `short/e2e_ms.ok.p95<3000@8`. Knows rows of summary.json only.
 
 [CLASS/]FIGURE OP VALUE[@STEP]. FIGURE is any figure of a row, its parts joined by dots; CLASS is a workload class,
-`all` where none is named; STEP is a concurrency (or a rate); without one the gate must hold in every step.
+`all` where none is named; STEP is a concurrency or a rate; without one the gate must hold in every step.
 A percentile without `ok` or `all` (`ttft_ms.p50`) is the one over all attempts, so that nothing passes by failing;
 where there is none by definition (`itl_ms`, and `mean`, `min`, `max`, `sd`) it is the one over successes.
 "inf" compares as infinite. A figure that is missing or null does not hold.
@@ -100,7 +100,7 @@ def parse(text: str) -> Gate:
     try:
         at = None if step is None else float(step)
     except ValueError:
-        raise Stop(f"--gate {text!r}: {step!r} is no concurrency; {example}", Exit.USAGE) from None
+        raise Stop(f"--gate {text!r}: {step!r} is no concurrency and no rate; {example}", Exit.USAGE) from None
     value = _value(match["value"].strip())
     _fits(text, figure, match["operator"], value)
     return Gate(text.strip(), match["workload"] or "all", figure, match["operator"], value, at)
@@ -145,7 +145,7 @@ def judge(gate: Gate, rows: Sequence[dict[str, Any]]) -> Judged:
     worst = ""
     for row in mine:
         value = look_up(row, gate.figure)
-        where = f"{row['concurrency'] if row['concurrency'] is not None else row['rate']}"
+        where = f"{row['concurrency']}" if row["rate"] is None else f"{row['rate']:g}/s"
         if value is None:
             return Judged(gate, holds=False, words=f"not measured at {where}")
         if not _compare(value, gate):

@@ -111,8 +111,18 @@ def _levels(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
         axes.set_xscale("log", base=2)
     axes.set_xticks(sorted(set(loads)), labels=[f"{load:g}" for load in sorted(set(loads))], minor=False)
     axes.set_xticks([], minor=True)
+    axes.set_xlabel(_asked(rows))
+
+
+def _asked(rows: Sequence[dict[str, Any]]) -> str:
+    """What the numbers of the steps are, as the name of an axis."""
     closed = all(row["concurrency"] is not None for row in rows)
-    axes.set_xlabel("requests in flight" if closed else "requests per second asked for")
+    return "requests in flight" if closed else "requests per second asked for"
+
+
+def _numbers(built: Built) -> str:
+    """What numbers beside points are, in a sentence."""
+    return {"rate": "requests per second asked for"}.get(built.facts.loop, "in flight")
 
 
 def _from_zero(axes: Axes) -> None:
@@ -124,12 +134,12 @@ def _percentiles(key: str, unit: str, scale: float) -> Draw:
     """p50, p95 and p99 of a figure against the load: successes as lines, all attempts as dashes where they differ."""
 
     def paint(axes: Axes, built: Built) -> str | None:
-        rows = _all(built)
+        rows, path = _all(built), key.split(".")
         drawn = differ = beyond = False
         at_top = axes.get_xaxis_transform()  # x as the data's, y as a share of the height
         for place, percent in enumerate(("p50", "p95", "p99")):
             for kind, line in (("ok", "-"), ("all", "--")):
-                values = [look_up(row, [key, kind, percent]) for row in rows]
+                values = [look_up(row, [*path, kind, percent]) for row in rows]
                 known = [value * scale if isinstance(value, int | float) else np.nan for value in values]
                 if kind == "all":
                     infinite = {_load(row) or 0 for row, value in zip(rows, values, strict=True) if value == "inf"}
@@ -139,7 +149,7 @@ def _percentiles(key: str, unit: str, scale: float) -> Draw:
                             markerfacecolor="white", clip_on=False,
                         )  # fmt: skip
                     beyond |= bool(infinite)
-                    if values == [look_up(row, [key, "ok", percent]) for row in rows]:
+                    if values == [look_up(row, [*path, "ok", percent]) for row in rows]:
                         continue
                 if all(np.isnan(known)):
                     continue
@@ -209,7 +219,8 @@ def _trade(axes: Axes, built: Built) -> str | None:
     axes.set_ylabel("output tokens per second, all users")
     axes.set_xlim(left=0, right=max(across) * 1.12)
     axes.set_ylim(bottom=0, top=max(up) * 1.12)
-    return "What the machine gives in all against what each user feels; numbers: in flight. Up and right is better."
+    numbers = f"numbers: {_numbers(built)}"
+    return f"What the machine gives in all against what each user feels; {numbers}. Up and right is better."
 
 
 def _latency(axes: Axes, built: Built) -> str | None:
@@ -238,7 +249,7 @@ def _latency(axes: Axes, built: Built) -> str | None:
     axes.set_xlim(left=0)
     _from_zero(axes)
     axes.legend()
-    return "Throughput against latency (successes); numbers: in flight. Down and right is better."
+    return f"Throughput against latency (successes); numbers: {_numbers(built)}. Down and right is better."
 
 
 def _gaps(axes: Axes, built: Built) -> str | None:
@@ -307,7 +318,7 @@ def _failures(axes: Axes, built: Built) -> str | None:
         base += shares
     axes.set_xticks(range(len(rows)), [columns.step_label(row) for row in rows])
     axes.grid(visible=False, axis="x")
-    axes.set_xlabel("requests in flight" if all(row["concurrency"] is not None for row in rows) else "step")
+    axes.set_xlabel(_asked(rows))
     axes.set_ylabel("% of the planned requests")
     axes.legend(loc="upper left")
     axes.set_ylim(0, max(base.max() * 1.25, 1))
@@ -320,7 +331,7 @@ def _positions(axes: Axes, built: Built) -> str | None:
         return None
     there = [place for place in range(len(positions.RANGES)) if any(speeds[place] for speeds in found.values())]
     ranges = [positions.label(*positions.RANGES[place]) for place in there]
-    labels = {step.index: step.words for step in built.facts.steps}
+    labels = {step.index: step.label for step in built.facts.steps}
     width = 0.8 / len(ranges)
     for place, name in enumerate(ranges):
         axes.bar(
@@ -330,9 +341,9 @@ def _positions(axes: Axes, built: Built) -> str | None:
             color=COLOURS[place],
             label=f"tokens {name}",
         )
-    axes.set_xticks(range(len(found)), [labels[step].replace(" in flight", "") for step in found])
+    axes.set_xticks(range(len(found)), [labels[step] for step in found])
     axes.grid(visible=False, axis="x")
-    axes.set_xlabel("requests in flight")
+    axes.set_xlabel(_asked(built.summary["rows"]))
     axes.set_ylabel("tokens per second of one request")
     axes.legend(ncols=3, loc="upper right")
     axes.set_ylim(0, max(speed or 0 for speeds in found.values() for speed in speeds) * 1.2)
@@ -369,7 +380,7 @@ def _timeline(axes: Axes, built: Built) -> str | None:
     axes.grid(visible=False)
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1.04), ncols=6, frameon=False)
     every = f" Every {len(good) // len(shown)}th success of {len(good):,} is drawn." if len(shown) < len(good) else ""
-    return f"One stroke for each request, from sent to end; grey: windows, numbers over them: in flight.{every}"
+    return f"One stroke for each request, from sent to end; grey: windows, numbers over them: {_numbers(built)}.{every}"
 
 
 def _every(rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -405,6 +416,7 @@ PLOTS: dict[str, tuple[Draw, tuple[float, float]]] = {
     "Time to first token": (_percentiles("ttft_ms", "TTFT, ms", 1), SIZE),
     "Time between tokens": (_percentiles("itl_ms", "ITL, ms", 1), SIZE),
     "End-to-end latency": (_percentiles("e2e_ms", "E2E, s", 0.001), SIZE),
+    "Latency from the schedule": (_percentiles("from_schedule.e2e_ms", "E2E from the planned moment, s", 0.001), SIZE),
     "Throughput": (_throughput, SIZE),
     "Throughput against latency": (_latency, SIZE),
     "Throughput against speed of one user": (_trade, SIZE),

@@ -13,7 +13,7 @@ CUT_SHORT = {
     "stopped": "was stopped before its end",
     "fault": "ended before its end, because the run could not go on",
 }
-"""Ends of a step (`ended_by`) that leave a run INCOMPLETE, in words."""
+"""Ends of a step (`ended_by`) that leave a run INCOMPLETE, in words; by hand a stop is how a run ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def of_run(facts: Facts, steps: Sequence[StepRows]) -> Verdict:
     if said is None:
         reasons.append("the run has no end: it was killed, or is still going on")
     for item in steps:
-        if item.step.ended_by in CUT_SHORT:
+        if item.step.ended_by in CUT_SHORT and not (facts.loop == "hand" and item.step.ended_by == "stopped"):
             words.append("INCOMPLETE")
             reasons.append(f"{item.step.named} {CUT_SHORT[item.step.ended_by]}")
     worse = lost.sentences(facts.lost) + balance.check(facts, steps)

@@ -69,6 +69,27 @@ def step(
     return facts | more
 
 
+def planned(seq: int, at: float, *, rate: float, late: float = 0.0, **more: Any) -> dict[str, Any]:
+    """An attempt of an open loop: planned `at` seconds after START and sent `late` seconds later."""
+    return record(seq, sent=at + late, scheduled_at=START + at, concurrency=None, rate=rate, **more)
+
+
+def unsent(seq: int, at: float, *, rate: float, **more: Any) -> dict[str, Any]:
+    """An arrival of an open loop that found no room."""
+    facts = {"outcome": "not_sent", "sent_at": None, "stamp_lag_ms": None, "error": "64 in flight already"}
+    return planned(seq, at, rate=rate, **(facts | more))
+
+
+def by_rate(*rates: float, **more: Any) -> dict[str, Any]:
+    """The load of a scenario by rate."""
+    facts: dict[str, Any] = {
+        "kind": "rate", "steps": [], "rates": list(rates), "arrivals": "constant", "burstiness": 1.0,
+        "max_in_flight": 512, "warmup_requests": 0, "warmup_s": 5.0, "window_s": 20.0, "window_requests": 0,
+        "window_cap_s": 600.0, "drain_limit_s": 120.0, "max_failures_in_a_row": 50,
+    }  # fmt: skip
+    return facts | more
+
+
 def scenario(**more: Any) -> dict[str, Any]:
     """A scenario as run.json holds it: one class, short, unless told otherwise."""
     facts: dict[str, Any] = {

@@ -298,15 +298,6 @@ def test_windows_that_ended_otherwise(tmp_path: Path, ended_by: str, words: str)
     assert words in only(run(tmp_path, clean(3), steps=[step(ended_by=ended_by)]), "the window at 1 in flight")
 
 
-def test_not_sent(tmp_path: Path) -> None:
-    """An open loop that could not keep up."""
-    rows = [record(0, concurrency=None, rate=2.0), record(1, outcome="not_sent", sent_at=None, rate=2.0)]
-    only(
-        run(tmp_path, rows, steps=[step(0, None, 0, 10, rate=2.0)]),
-        "1 of 2 planned requests were not sent in time at 2/s",
-    )
-
-
 def test_unlike_lengths(tmp_path: Path) -> None:
     """K04: Answers of 10 tokens at 1 and of 15 at 8 in flight make E2E latencies that cannot be compared."""
     steps = [step(0, 1, 0, 10), step(1, 8, 20, 30)]

@@ -8,7 +8,7 @@ from llmload.exits import Exit, Stop
 from llmload.report import gates
 
 
-def row(step: int, concurrency: int, workload: str = "all", **more: Any) -> dict[str, Any]:
+def row(step: int, concurrency: int | None, workload: str = "all", **more: Any) -> dict[str, Any]:
     """A row with a few figures."""
     facts: dict[str, Any] = {
         "step": step, "concurrency": concurrency, "rate": None, "workload": workload, "success_share": 0.97,
@@ -59,6 +59,27 @@ def test_gates(gate: str, holds: bool) -> None:
     assert judged.holds is holds, judged.words
 
 
+def test_a_gate_of_an_open_loop() -> None:
+    """A rate stands behind the @; from the schedule is a figure like any other, and infinite over what was not sent."""
+    planned = {"ok": {"n": 9, "p95": 700.0}, "all": {"n": 10, "p50": 410.0, "p95": "inf"}}
+    rows = [row(0, None, rate=2.5, from_schedule={"ttft_ms": None, "e2e_ms": planned})]
+    for gate, holds, words in (
+        ("from_schedule.e2e_ms.p50<=500@2.5", True, "410 at 2.5/s"),
+        ("from_schedule.e2e_ms.p95<=500", False, "inf at 2.5/s"),
+        ("from_schedule.e2e_ms.ok.p95<=700@2.5", True, "700 at 2.5/s"),
+        ("from_schedule.ttft_ms.p95<=500", False, "not measured at 2.5/s"),
+        ("success_share>=0.9@5", False, "the run has no step of 5"),
+    ):
+        judged = gates.judge(gates.parse(gate), rows)
+        assert (judged.holds, judged.words) == (holds, words)
+
+
+def test_a_level_that_came_twice_must_hold_twice() -> None:
+    """By hand 8 may be set again: the gate is about both rows."""
+    twice = [row(0, 8), row(1, 8, success_share=0.8)]
+    assert gates.judge(gates.parse("success_share>=0.9@8"), twice).words == "0.8 at 8"
+
+
 def test_words_say_what_and_where() -> None:
     """The first row that fails is named with its value."""
     assert gates.judge(gates.parse("success_share>=0.95"), ROWS).words == "0.9 at 32"
@@ -75,7 +96,7 @@ def test_words_say_what_and_where() -> None:
         ("ttft.p50<=500", "no figure 'ttft'"),
         ("ttft_ms.p50<=fast", "'fast' is no number"),
         ("ttft_ms.p50<=nan", "'nan' is no number"),
-        ("ttft_ms.p50<=500@many", "'many' is no concurrency"),
+        ("ttft_ms.p50<=500@many", "'many' is no concurrency and no rate"),
         ("a/b/ttft_ms.p50<=500", "not understood"),
         ("ttft_ms.p77<=5", "ttft_ms has no 'p77'; expected ttft_ms. and one of: n, min, mean, p50, p90"),
         ("ttft_ms.p5<=5", "has no 'p5'"),

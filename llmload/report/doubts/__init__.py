@@ -6,13 +6,14 @@ several have the same trouble. Adding a doubt is adding a function to the list.
 
 from collections.abc import Callable, Iterator
 
-from llmload.report.doubts import answers, enough, failing, ourselves, timing
+from llmload.report.doubts import answers, arrivals, enough, failing, ourselves, timing
 from llmload.report.doubts.case import Case
 
 Doubt = Callable[[Case], Iterator[str]]
 
 DOUBTS: tuple[Doubt, ...] = (
     failing.lost_records,
+    ourselves.fallen,
     enough.cut_windows,
     ourselves.generator_bound,
     ourselves.own_limits,
@@ -28,7 +29,10 @@ DOUBTS: tuple[Doubt, ...] = (
     ourselves.late,
     ourselves.overfull,
     ourselves.not_full,
-    ourselves.not_sent,
+    arrivals.not_sent,
+    arrivals.under_rate,
+    arrivals.slipped,
+    arrivals.growing,
     ourselves.littles_law,
     timing.unsteady,
     timing.falling,

@@ -49,7 +49,7 @@ def listed(parts: Iterable[str], most: int = 6) -> str:
 def at(steps: Iterable[Step], most: int = 8) -> str:
     """`at 8, 16 and 32 in flight`, `at 2.5/s`; `in step 0` where nothing was asked for."""
     found = list(steps)
-    words = [step.label for step in found]
+    words = list(dict.fromkeys(step.label for step in found))  # a level set by hand may come again
     if len(words) > most:
         words = [*words[: most - 1], f"{len(words) - most + 1} more"]
     joined = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

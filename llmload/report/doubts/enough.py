@@ -15,6 +15,8 @@ def cut_windows(case: Case) -> Iterator[str]:
         "stopped": "was stopped by the user",
         "fault": "was cut short because the run could not go on (the verdict says why)",
     }
+    if case.facts.loop == "hand":
+        del words["stopped"]  # there it is how a run ends
     for ended_by, what in words.items():
         found = [step for step, _ in case.whole() if step.ended_by == ended_by]
         if found:

@@ -61,7 +61,7 @@ def failing_classes(case: Case) -> Iterator[str]:
 def failing_warmup(case: Case) -> Iterator[str]:
     """Failures before the window, which no figure shows; a step may end in its warm-up because of them."""
     warmup, ok, steps = case.facts.is_("phase", "warmup"), case.facts.is_("outcome", "ok"), case.facts.numbers("step")
-    cut = case.facts.is_("outcome", "cancelled")
+    cut = case.facts.is_("outcome", "cancelled") | case.facts.is_("outcome", "not_sent")
     told = []
     for step, row in case.whole():
         mine = warmup & (steps == step.index) & ~cut

@@ -7,13 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llmload.record.record import CUT_BY_DRAIN
+from llmload.report.doubts import arrivals
 from llmload.report.doubts.case import Case, at, listed, percent
-from llmload.report.generator import Health
+from llmload.report.generator import Health, Samples
 from llmload.report.steps import Step
 
 FULL = 0.98
 """Share of the requests asked for that must have been in flight."""
 CLOCK_MS = 50.0
+SILENT_S = 3.0
+"""A worker whose lines in generator.jsonl end so long before those of others has fallen out."""
 DRIFT_S = 1.0
 """Seconds by which a machine's clock may have been set or have drifted during a run."""
 LIMITS = {
@@ -83,17 +86,48 @@ def stamps(case: Case) -> Iterator[str]:
 
 
 def clocks(case: Case) -> Iterator[str]:
-    """Workers whose clocks are apart."""
-    far = {
-        name: worker["clock_offset_ms"]
-        for name, worker in (case.facts.run.get("workers") or {}).items()
-        if abs(worker.get("clock_offset_ms") or 0.0) > CLOCK_MS
-    }
+    """Workers whose clocks are apart, or are known badly."""
+    workers = (case.facts.run.get("workers") or {}).items()
+    said = [
+        (name, worker.get("clock_offset_ms") or 0.0, worker.get("clock_error_ms") or 0.0) for name, worker in workers
+    ]
+    far = [f"worker {name} by {offset:+,.0f} ms" for name, offset, _ in said if abs(offset) > CLOCK_MS]
     if far:
         yield (
-            f"clocks are apart: {listed(f'worker {name} by {offset:+,.0f} ms' for name, offset in far.items())}. "
+            f"clocks are apart: {listed(far)}. "
             "Durations are not touched, step windows are corrected by it; synchronise the clocks (NTP)"
         )
+    vague = [f"worker {name}'s to ± {error:,.0f} ms" for name, _, error in said if error > CLOCK_MS]
+    if vague:
+        yield (
+            f"clocks could not be compared well: {listed(vague)}, because answers took so long between worker and "
+            "master. Durations are not touched, but requests may be counted into a window that wrongly by its edges"
+        )
+
+
+def fallen(case: Case) -> Iterator[str]:
+    """Workers that fell out inside a window: how many were left, and the load that was really offered."""
+    for step, row in case.whole():
+        there, gone = _workers(case.facts.samples, step)
+        if not gone:
+            continue
+        mean = row["in_flight_mean"] or 0.0
+        offered = f"{mean:.3g} of {step.words}" if step.concurrency else f"{mean:.3g} in flight"
+        if step.rate and step.window_s:
+            offered = f"{row['started'] / step.window_s:.3g} of {step.words}"
+        yield (
+            f"worker {listed(gone)} fell out inside the window {at([step])}: {there - len(gone)} of {there} workers "
+            f"were left, and the load that was really offered is {offered} on average. Repeat the step"
+        )
+
+
+def _workers(samples: Samples, step: Step) -> tuple[int, list[str]]:
+    """How many workers were there in a window, and which of them were not heard of again before it ended."""
+    if step.begin is None or step.end is None:
+        return 0, []
+    end = min(step.end, float(samples.at.max(initial=step.begin)))
+    there = set(samples.worker[(samples.at >= step.begin) & (samples.at <= step.end)])
+    return len(there), sorted(name for name in there if samples.at[samples.worker == name].max() < end - SILENT_S)
 
 
 def drift(case: Case) -> Iterator[str]:
@@ -151,6 +185,7 @@ def not_full(case: Case) -> Iterator[str]:
         and step.concurrency
         and row["in_flight_mean"] is not None
         and row["in_flight_mean"] < FULL * step.concurrency
+        and not _workers(case.facts.samples, step)[1]  # told already
     ]
     if short:
         yield (
@@ -160,20 +195,13 @@ def not_full(case: Case) -> Iterator[str]:
         )
 
 
-def not_sent(case: Case) -> Iterator[str]:
-    """Arrivals of an open loop that could not be sent."""
-    for step, row in case.whole():
-        if row["not_sent"]:
-            yield (
-                f"{row['not_sent']} of {row['planned']} planned requests were not sent in time {at([step])}: "
-                "the rate that was really offered is lower; raise the limit of requests in flight or lower the rate"
-            )
-
-
 def littles_law(case: Case) -> Iterator[str]:
     """In flight = arrivals per second times seconds in flight, if the step was in balance."""
     step_of, seconds = case.facts.numbers("step"), case.facts.numbers("end_ms") / 1000
+    known = arrivals.piled_up(case)
     for step, row in case.whole():
+        if step.index in known:
+            continue
         mine = seconds[case.facts.measured & (step_of == step.index)]
         mine = mine[~np.isnan(mine)]
         seen = row["in_flight_mean"]
