@@ -62,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: Namespace) -> int:
     """Check everything that can be checked without the endpoint, then run."""
     launch.check(args)
+    options.metrics_port(args)
     if args.worker:
         return work(args)
     host = args.host or os.environ.get(HOST)

@@ -21,6 +21,8 @@ from locust.runners import STATE_RUNNING, STATE_SPAWNING
 
 from llmload.drive import book, prepare, words
 from llmload.drive.desk import FLUSH_S, LOOK_S, Desk, Halt
+from llmload.drive.exporter import Exporter
+from llmload.drive.feed import Feed
 from llmload.drive.hand import Hand
 from llmload.drive.members import together
 from llmload.drive.muster import Muster
@@ -64,6 +66,8 @@ class Conductor:
         self.expected = 1
         """Workers that the first run waits for."""
         self.desk = Desk(self.runner, self.voice)
+        self.feed = Feed(rows=getattr(environment, "web_ui", None) is not None)
+        self.exporter: Exporter | None = None
         self.idle = Event()
         self.idle.set()
         self.halted = False
@@ -75,6 +79,10 @@ class Conductor:
         """… for this reason."""
         self._greenlet: Any = None
         self._again = False
+
+    def serve_metrics(self) -> None:
+        """Serve /metrics, as the options say. What cannot be had is told when a run is to begin."""
+        self.exporter = Exporter(self.runner, self.environment.parsed_options, self.feed, self.voice)
 
     def halt(self) -> None:
         """The user's stop: ends the present run, and keeps everything. Returns at once."""
@@ -134,6 +142,7 @@ class Conductor:
         self.environment.stats.reset_all()
 
     def _steps(self) -> None:
+        self.feed.starting()
         try:
             self.muster.wait(self.expected)
             if self.runner.state in GOING:
@@ -254,6 +263,8 @@ class Conductor:
     # Beginning and end
 
     def _wanted(self) -> prepare.Wanted:
+        if self.exporter is not None:
+            self.exporter.check()
         given = self.environment.parsed_options
         host = self.environment.host or given.host
         host = host or next((item.host for item in self.runner.user_classes if item.host), None)
@@ -311,6 +322,7 @@ class Conductor:
             run.ledger.close()
             raise
         self.desk.run = run
+        self.feed.begin(run)
         self.refusal = None
         self.begun.set()
         return run
@@ -345,9 +357,12 @@ class Conductor:
         except Stop as stop:
             self.voice.complain(stop.message)
             run.incomplete.append(stop.message)
+        self.feed.end(run)
         run.ledger.close()
         code = max(VERDICTS[run.verdict], Exit.FAILED if run.barren else Exit.OK)
         self.environment.process_exit_code = code if self.voice.attended else max(code, self._report(run))
+        if self.exporter is not None and self.environment.web_ui is None:
+            self.exporter.linger(lambda: self.halted)
 
     def _report(self, run: Run) -> Exit:
         """Tables and pages; returns what they say about the run, as an exit code."""
@@ -360,6 +375,7 @@ class Conductor:
     def _refuse(self, stop: Stop) -> None:
         """The run could not begin."""
         self.refusal = stop.message
+        self.feed.refused(stop.message)
         self.environment.process_exit_code = stop.code
         self.voice.complain(stop.message)
         if self.environment.web_ui is None:

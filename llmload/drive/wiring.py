@@ -18,7 +18,7 @@ from llmload.drive.desk import GIVEN_UP_S
 from llmload.drive.downloads import Runs
 from llmload.drive.form import Form
 from llmload.drive.session import Session
-from llmload.drive.web import IDLE, Web
+from llmload.drive.web import Web
 from llmload.drive.worker import Worker
 from llmload.exits import Exit, Stop
 from llmload.load.scenario import Load, Scenario, WorkloadClass
@@ -48,6 +48,8 @@ class Wiring:
         """Whether a scenario's shape runs this, and not a locustfile of the user's own."""
         self.conductor = None if isinstance(self.runner, WorkerRunner) else Conductor(environment)
         self.worker = None if isinstance(self.runner, MasterRunner) else Worker(environment)
+        if self.conductor is not None:
+            self.conductor.serve_metrics()
         if self.conductor is not None and environment.web_ui is not None:
             self.serve(self.conductor, environment.web_ui)
         self.signals: signals.Signals | None = None
@@ -74,7 +76,7 @@ class Wiring:
     def serve(self, conductor: Conductor, web_ui: Any) -> None:
         """Put llmload on Locust's web server: routes of its own, and what it adds to Locust's page."""
         guard.guard(web_ui)
-        web = Web(web_ui, Runs(prepare.root(self.environment.parsed_options)), lambda _since: IDLE)
+        web = Web(web_ui, Runs(prepare.root(self.environment.parsed_options)), conductor.feed.snapshot)
         form = Form(web_ui, conductor) if self.governed else None
         beside.beside(web_ui, web.rows, None if form is None else form.state)
         if form is not None:
