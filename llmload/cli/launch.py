@@ -1,6 +1,7 @@
 """The Locust command that a `llmload run` stands for, as words. Pure: starts nothing and imports no Locust."""
 
 import importlib.util
+import math
 import shlex
 import shutil
 import sys
@@ -10,6 +11,12 @@ from pathlib import Path
 from llmload.exits import Stop
 from llmload.load import options
 
+MASTER_PORT = 5557
+"""Where a master listens for workers."""
+MASTER_WAITS_S = 600.0
+"""How long a master waits for its workers …"""
+WORKER_WAITS_S = 60.0
+"""… and a worker for its master."""
 WEB_PORT = 8089
 """Where Locust's page is, on this machine alone."""
 
@@ -34,17 +41,32 @@ def check(args: Namespace) -> None:
         raise Stop("--expect-workers belongs to --master; on one machine --processes says how many workers there are")
     if args.worker and not args.master_host:
         raise Stop("--worker needs --master-host: the machine on which llmload run --master was started")
+    if args.master and args.processes > 1:
+        raise Stop("--processes belongs to one machine, or to --worker: a master of other machines sends nothing")
+    if args.master_bind_host and not args.master:
+        raise Stop("--master-bind-host belongs to --master: it says which machines may join")
+    if args.max_wait and not (args.master or args.worker):
+        raise Stop("--max-wait belongs to --master and --worker: how long each waits for the other")
+    max_wait(args)
+
+
+def max_wait(args: Namespace) -> float:
+    """Seconds for which a master waits for its workers, or a worker for its master. Raises Stop(USAGE)."""
+    default = WORKER_WAITS_S if args.worker else MASTER_WAITS_S
+    return options.seconds(args.max_wait, "--max-wait") if args.max_wait else default
 
 
 def roles(args: Namespace) -> list[str]:
     """The words that say which processes there are: forked workers, a master for other machines, or a worker."""
     line: list[str] = []
     if args.worker:
-        line += ["--worker", "--master-host", args.master_host]
+        line += ["--worker", "--master-host", args.master_host, "--loglevel", "WARNING"]
         line += ["--processes", str(args.processes)] if args.processes > 1 else []
         return line + (["--master-port", str(args.master_port)] if args.master_port else [])
     if args.master:
         line += ["--master", "--expect-workers", str(args.expect_workers or 1)]
+        line += ["--expect-workers-max-wait", str(math.ceil(max_wait(args)))]
+        line += ["--master-bind-host", args.master_bind_host or "127.0.0.1"]
         return line + (["--master-bind-port", str(args.master_port)] if args.master_port else [])
     return ["--processes", str(args.processes)]
 

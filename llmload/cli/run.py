@@ -7,17 +7,17 @@ neither Locust nor gevent.
 
 import argparse
 import os
-import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import orjson
 from rich.console import Console
 
 from llmload import handover, plain, ports
-from llmload.cli import attend, launch
+from llmload.cli import attend, joining, launch
 from llmload.exits import Exit, Stop
 from llmload.load import options, reading, secrets
 from llmload.load.scenario import Scenario
@@ -51,12 +51,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--web", action="store_true", help="serve Locust's web page while it runs")
     machines = parser.add_argument_group("several machines")
     machines.add_argument("--master", action="store_true", help="wait for workers on other machines")
-    machines.add_argument("--expect-workers", type=int, metavar="N", help="how many")
+    machines.add_argument("--expect-workers", type=int, metavar="N", help="how many (1)")
+    machines.add_argument(
+        "--master-bind-host",
+        metavar="HOST",
+        help="address on which the master listens: 0.0.0.0 lets other machines join (127.0.0.1)",
+    )
     machines.add_argument(
         "--worker", action="store_true", help="be such a worker; the key comes from its own environment"
     )
     machines.add_argument("--master-host", metavar="HOST", help="where the master is")
-    machines.add_argument("--master-port", type=int, metavar="PORT", help="the master's port (5557)")
+    machines.add_argument(
+        "--master-port", type=int, metavar="PORT", help=f"the master's port, said to both ({launch.MASTER_PORT})"
+    )
+    machines.add_argument(
+        "--max-wait", metavar="TIME", help="how long a master waits for its workers (10m), a worker for its master (1m)"
+    )
 
 
 def main(args: Namespace) -> int:
@@ -140,9 +150,12 @@ def environment(command: list[str]) -> dict[str, str]:
 
 
 def work(args: Namespace) -> int:
-    """Be a worker of a master on another machine: nothing to show and nothing to report here."""
+    """Be a worker of a master on another machine. The run is shown and reported there, and what becomes of it here."""
+    if args.host or args.scenario != "mixed":
+        print("scenario and endpoint come from the master: what was typed here is not read", flush=True)
+    port = args.master_port or launch.MASTER_PORT
+    joining.wait(args.master_host, port, launch.max_wait(args), partial(print, flush=True))
     command = launch.started(args, "", None, None)
-    print(shlex.join(command), flush=True)
     os.execve(command[0], command, environment(["llmload", *sys.argv[1:]]))  # noqa: S606  (no shell is wanted)
 
 

@@ -14,9 +14,8 @@ import gevent
 import psutil
 from locust.runners import STATE_MISSING, MasterRunner
 
-from llmload.drive import words
+from llmload.drive import muster, words
 from llmload.drive.members import Member
-from llmload.drive.muster import strike
 from llmload.drive.run import Run
 from llmload.drive.voice import Voice
 from llmload.exits import Exit, Stop
@@ -50,10 +49,8 @@ class Desk:
         hear(words.DRAINED, self._on_drained)
 
     def nodes(self) -> list[str]:
-        """Locust's ids of the workers that are there now; of this process if it is all there is."""
-        if isinstance(self.runner, MasterRunner):
-            return sorted(node for node, client in self.runner.clients.items() if client.state != STATE_MISSING)
-        return [self.runner.client_id]
+        """Locust's ids of the workers that are there now."""
+        return muster.nodes(self.runner)
 
     def look(self, run: Run) -> None:
         """See who is gone, then whether the run can go on. Raises Stop if it cannot."""
@@ -65,7 +62,7 @@ class Desk:
                 member.gone = how_gone(member, self.runner.clients.get(member.node), now)
                 if member.gone is not None:
                     self.voice.complain(f"worker {member.worker} ({member.node}) {member.gone}")
-                    strike(self.runner, member.node)
+                    muster.strike(self.runner, member.node)
         run.check()
 
     def heard(self, run: Run) -> bool:

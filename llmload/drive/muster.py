@@ -24,8 +24,10 @@ from llmload.record import clock
 DEFAULT_PORT = 5557
 """Locust's."""
 LOOK_S = 0.02
-TELL_S = 15.0
-"""How often the wait for workers is told, if nothing changes."""
+TELL_FIRST_S = 1.0
+"""A wait for workers that is longer is told …"""
+TELL_S = 30.0
+"""… and how to join again after so long without a change."""
 FORKS_S = 60.0
 """Processes that Locust has forked here are up by then, or never."""
 GREETED_S = 10.0
@@ -62,10 +64,8 @@ class Muster:
     # Waiting for workers
 
     def nodes(self) -> list[str]:
-        """Locust's ids of the workers that are there now; of this process if it is all there is."""
-        if isinstance(self.runner, MasterRunner):
-            return sorted(node for node, client in self.runner.clients.items() if client.state != STATE_MISSING)
-        return [self.runner.client_id]
+        """Locust's ids of the workers that are there now."""
+        return nodes(self.runner)
 
     def wait(self, expected: int) -> None:
         """Wait until so many workers are there. Raises Stop if one of them cannot take part, or they do not come."""
@@ -79,8 +79,9 @@ class Muster:
             if limit_s and now - began > limit_s:
                 short = f"{there} of {expected} workers came within {limit_s:g} s; nothing was sent"
                 raise Stop(short, Exit.INCOMPLETE)
-            if not forked and now - began > 1 and (there != told or now - said_at > TELL_S):
-                self.voice.say(f"{there} of {expected} workers connected; {self._how_to_join()}")
+            if not forked and now - began > TELL_FIRST_S and (there != told or now - said_at > TELL_S):
+                how = f"; {self._how_to_join()}" if there == told or told < 0 else ""
+                self.voice.say(f"{there} of {expected} workers connected{how}")
                 told, said_at = there, now
             gevent.sleep(LOOK_S)
 
@@ -203,6 +204,13 @@ class Muster:
         except OSError as error:
             answer["failure"] = f"{path}: {error.strerror}"
         self._send(words.PART, answer, node)
+
+
+def nodes(runner: Any) -> list[str]:
+    """Locust's ids of the workers that are there now; of this process if it is all there is."""
+    if isinstance(runner, MasterRunner):
+        return sorted(node for node, client in runner.clients.items() if client.state != STATE_MISSING)
+    return [runner.client_id]
 
 
 def strike(runner: Any, node: str) -> None:

@@ -1,21 +1,26 @@
 """Puts llmload into Locust: its options, its events, and the wiring of each process.
 
-Importing it is enough; `llmload.LLMUser` and the packaged locustfile do. It patches one thing of Locust, with the
-reason beside it.
+Importing it is enough; `llmload.LLMUser` and the packaged locustfile do. It patches two things of Locust, with
+the reasons beside them.
 """
 
 import argparse
 import functools
 import logging
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import gevent
 import locust
-from locust import argument_parser
+from locust import argument_parser, runners
 
 from llmload.drive import hooks
 from llmload.drive.wiring import PLACE, Wiring
+from llmload.exits import Exit
 from llmload.load import options
+
+log = logging.getLogger(__name__)
 
 ON_THE_PAGE = {"scenario", "model", "steps", "duration"}
 """Options that the start page shows; the others are for the command line."""
@@ -70,6 +75,27 @@ def govern() -> None:
 # each time: 50 to 200 ms in which no stream is read. The answer never changes.
 if hasattr(argument_parser, "default_args_dict"):
     argument_parser.default_args_dict = functools.cache(argument_parser.default_args_dict)
+
+
+def connect(runner: Any, original: Callable[[Any], None] = runners.WorkerRunner.connect_to_master) -> None:
+    """Reach the master, or say what is wrong and leave with a code of ours."""
+    try:
+        original(runner)
+    except ConnectionError:
+        pass
+    else:
+        return
+    log.error(
+        "llmload: no master at %s:%s answered within a minute: start it first, or mend --master-host and --master-port",
+        runner.master_host,
+        runner.master_port,
+    )
+    sys.exit(Exit.INCOMPLETE)
+
+
+# Locust tries for five minutes to reach a master, says next to nothing, and leaves with 255.
+runners.CONNECT_RETRY_COUNT = 12  # of five seconds each
+runners.WorkerRunner.connect_to_master = connect  # type: ignore[method-assign]
 
 listen("init_command_line_parser", add_options)
 listen("init", wire)

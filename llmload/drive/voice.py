@@ -55,7 +55,8 @@ def aloud(line: str, to: TextIO | None) -> None:
     if to is None:
         return
     try:
-        print(line, file=to, flush=True)
+        to.write(f"{line}\n")  # in one piece: several processes may write to the same terminal
+        to.flush()
     except (OSError, ValueError):  # gone, full, or closed
         with contextlib.suppress(OSError, ValueError):
             drop(to)

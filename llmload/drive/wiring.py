@@ -143,7 +143,7 @@ class Wiring:
         """No load without a master; nobody is there to hand anything over to, and the spool has it."""
         self.environment.process_exit_code = Exit.INCOMPLETE
         if self.worker is not None:
-            self.worker.leave(patience_s=0.0)
+            self.worker.master_gone()
         self.runner.quit()
 
     def on_quit(self, **_: Any) -> None:

@@ -20,6 +20,9 @@ from llmload.record.spool import Spool
 OWN_SPOOL = Path("llmload-spool")
 """Where spools lie on a machine that does not see the run folder, below the folder in which the worker was started."""
 
+SHOW_S = 5.0
+"""How often a worker's own terminal gets a line."""
+
 LEAVE_S = 3.0
 """How long a process that has to go may take to hand over what it has."""
 
@@ -38,6 +41,8 @@ class Worker:
         hear(words.ACK, self._on_ack)
         hear(words.END, self._on_end)
         self.candidate = Candidate(environment, self._tell)
+        if self.candidate.own:
+            gevent.spawn(self._show)
 
     def open(self) -> None:
         """A run begins: its order is among the options. A session that cannot be opened is told to the master."""
@@ -55,6 +60,7 @@ class Worker:
         try:
             order.check()
             self.session = self._session(order, worker)
+            self.candidate.say(f"run {order.run} begins; this is worker {worker}")
         except (Stop, OSError) as error:
             host = socket.gethostname()
             self._refusal = {
@@ -71,6 +77,21 @@ class Worker:
         """This process goes; if a run is on, hand over what there is."""
         if self.session is not None and not self.session.over:
             self.session.leave_early(patience_s)
+
+    def master_gone(self) -> None:
+        """No load without a master; nobody is there to hand anything over to, and the spool has it."""
+        kept = ""
+        if self.session is not None and not self.session.over:
+            kept = f"; its records lie in {spool_folder(self.session.order).resolve()}: llmload collect takes them in"
+        self.candidate.complain(f"the master at {self.candidate.master} is gone{kept}")
+        self.leave(patience_s=0.0)
+
+    def _show(self) -> None:
+        """A line every few seconds, for whoever looks at this worker's terminal."""
+        while True:
+            gevent.sleep(SHOW_S)
+            if self.session is not None and not self.session.over:
+                self.candidate.say(line(self.session.status()))
 
     def _session(self, order: Order, worker: str) -> Session:
         made = self.candidate.kit(order)
@@ -117,6 +138,8 @@ class Worker:
         session, refusal = self._present(msg), self._refused(msg)
         if session is not None and not session.over:
             session.over = True
+            sent = session.status()["started"]
+            self.candidate.say(f"run {session.order.run} is over after {sent} requests; handing over the rest")
             gevent.spawn(session.end, msg.data["patience_s"], self._last_stats)
             self._leave_with(Exit(msg.data["code"]))
         elif refusal is not None:
@@ -133,6 +156,12 @@ class Worker:
         """Locust's own table is made from reports that come every three seconds; the last one would come too late."""
         if isinstance(self.runner, WorkerRunner):
             self.runner._send_stats()  # noqa: SLF001  (there is no public way)
+
+
+def line(status: dict[str, Any]) -> str:
+    """A worker's status for people."""
+    here = f"{status['in_flight']} in flight, {status['ok']} ok, {status['failed']} failed"
+    return f"{status['worker']}: step {status['step'] + 1}: {here}; {status['started']} requests since the run began"
 
 
 def spool_folder(order: Order) -> Path:
