@@ -88,6 +88,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("e2e_ms.all.p90", "E2E s", "p90", "seconds", ("tried",)),
     Column("e2e_ms.all.p95", "E2E s", "p95", "seconds", ("tried",)),
     Column("e2e_ms.all.p99", "E2E s", "p99", "seconds", ("tried",)),
+    Column("from_schedule.ttft_ms.all.p95", "from planned", "TTFT p95", "number", ("tried",)),
+    Column("from_schedule.e2e_ms.all.p95", "from planned", "E2E p95", "seconds", ("tried",)),
     Column("planned", "requests", "planned", "count", ("planned",)),
     Column("not_sent", "requests", "not sent", "count", ("planned",)),
     Column("reached_per_s", "rate", "reached", "number", ("planned",)),
@@ -97,9 +99,6 @@ COLUMNS: tuple[Column, ...] = (
         for point, figure in (("planned", f"from_schedule.{key}"), ("sent", key))
         for percent in ("p50", "p95", "p99")
     ),
-    Column("from_schedule.ttft_ms.all.p95", "all, planned", "TTFT p95", "number", ("planned",)),
-    Column("from_schedule.e2e_ms.all.p95", "all, planned", "E2E p95", "seconds", ("planned",)),
-    Column("reached_per_s", "rate", "reached", "number", ("load",)),
     Column("in_flight_mean", "in flight", "mean", "number", ("load",)),
     Column("window_s", "", "window s", "window", ("load",)),
     Column("warmup", "requests", "warm-up", "count", ("load",)),

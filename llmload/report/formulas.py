@@ -44,5 +44,5 @@ def under(table: str, facts: Facts) -> list[tuple[str, str]]:
 def _slip(facts: Facts) -> str:
     """How late requests were sent, step by step."""
     found = ((step, slip.of(facts, step)) for step in facts.steps)
-    told = [f"{percentile(late, 50):.2f}, {late[-1]:.1f} at {step.label}" for step, late in found if len(late)]
+    told = [f"{percentile(late, 50):.2f} and {late[-1]:.1f} at {step.label}" for step, late in found if len(late)]
     return f"sent - planned in ms, median and most: {'; '.join(told) or 'nothing was sent'}"
