@@ -28,6 +28,7 @@ from llmload.drive.members import together
 from llmload.drive.muster import Muster
 from llmload.drive.order import Order, digest_of
 from llmload.drive.prepare import Prepared
+from llmload.drive.ratestep import RateStepping
 from llmload.drive.run import ALL_LOST, Run
 from llmload.drive.stepping import CUT_S, RAMP_S, Stepping
 from llmload.drive.voice import Voice
@@ -179,9 +180,10 @@ class Conductor:
         shielded(lambda: self._finish(run, why))
 
     def _all_steps(self, run: Run) -> None:
-        for index, concurrency in enumerate(run.scenario.load.steps):
-            step = self._step(run, Stepping(self.desk, run, index, concurrency), concurrency)
-            if step.spent and (step.ended_by == "budget" or index + 1 < len(run.scenario.load.steps)):
+        levels = run.scenario.load.levels
+        for index in range(len(levels)):
+            step = self._step(run, self._stepping(run, index))
+            if step.spent and (step.ended_by == "budget" or index + 1 < len(levels)):
                 run.incomplete.append(BUDGET.format(step=index))
                 return
 
@@ -195,20 +197,28 @@ class Conductor:
             def left(now: int = users) -> bool:
                 return self.hand.users != now
 
-            step = self._step(run, Stepping(self.desk, run, index, users, left), users)
+            step = self._step(run, Stepping(self.desk, run, index, users, left))
             if step.spent:
                 run.incomplete.append(BUDGET.format(step=index))
                 return
             self.desk.until(run, left, math.inf)  # too many failures ended it: nobody sends until somebody decides
         run.incomplete += unheld(run)
 
-    def _step(self, run: Run, stepping: Stepping, users: int) -> Step:
+    def _step(self, run: Run, stepping: Stepping) -> Step:
         run.book.write()  # before workers are taken in: where it fails, nobody is waited for who knows of no run
         self._enlist(run)
         # at this rate Locust starts all that are missing at once, in one message to each worker
+        users = stepping.users()
         self.runner.start(users, float(max(users, self.runner.user_count)))
         stepping.perform()
         return stepping.step
+
+    def _stepping(self, run: Run, index: int) -> Stepping:
+        concurrency, rate = run.scenario.load.levels[index]
+        if rate is not None:
+            return RateStepping(self.desk, run, index, rate)
+        assert concurrency is not None  # noqa: S101  (for the type checker: a level is the one or the other)
+        return Stepping(self.desk, run, index, concurrency)
 
     # A run without steps
 

@@ -13,7 +13,7 @@ from typing import Any
 import gevent
 
 from llmload.drive.desk import LOOK_S, Desk
-from llmload.drive.members import Member, share, together
+from llmload.drive.members import Member, apart_ms, share, together
 from llmload.drive.run import Run
 from llmload.exits import Exit, Stop
 from llmload.load.plan import Seen, Step
@@ -38,6 +38,10 @@ class Stepping:
         self.row = run.book.begin_step(index, concurrency, clock.now())
         self._moved_on = moved_on
         """By hand: whether another level is asked for."""
+
+    def users(self) -> int:
+        """How many users have to come up, now that the workers are known."""
+        return self.step.concurrency
 
     def perform(self) -> None:
         """From waiting users to nobody in flight. Raises Stop if the run cannot go on; the row is right in any case."""
@@ -73,9 +77,8 @@ class Stepping:
 
     def open_gate(self) -> None:
         """Tell each worker its part of the step; those without users have none, so that no call number is left out."""
-        run, load, concurrency = self.run, self.run.scenario.load, self.step.concurrency
-        requests = None if load.max_requests is None else load.max_requests - run.total("started")
-        tokens = None if load.max_tokens_total is None else load.max_tokens_total - run.total("asked_tokens")
+        run, concurrency = self.run, self.step.concurrency
+        requests, tokens = self.left()
         busy = [member for member in run.present if member.said["users"]]
         first_users = {}
         first = 0
@@ -97,6 +100,15 @@ class Stepping:
 
         self.desk.announce(run, "warmup", part)
 
+    def left(self) -> tuple[int | None, int | None]:
+        """What the caps of the run leave for this step, in requests and in output tokens; None is no limit."""
+        run, load = self.run, self.run.scenario.load
+        sent = run.total("started") - run.total("not_sent")
+        return (
+            None if load.max_requests is None else max(0, load.max_requests - sent),
+            None if load.max_tokens_total is None else max(0, load.max_tokens_total - run.total("asked_tokens")),
+        )
+
     def follow(self) -> None:
         """Let the plan decide whenever all workers have answered the last word, and pass on what it decides."""
         while self.step.phase != "done":
@@ -108,6 +120,8 @@ class Stepping:
     def advance(self) -> None:
         """One look of the plan."""
         before, sending = self.step.phase, self.step.sending
+        if before == "measure" and self.row["marks_apart_ms"] is None:
+            self.row["marks_apart_ms"] = apart_ms(self.run.present, self.run.told_at)
         if self._moved_on():
             self.step.leave()
         phase = self.step.advance(time.monotonic(), self.seen())

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from llmload.drive.members import NOTHING_SAID
 from llmload.drive.order import Order, from_json
 from llmload.drive.session import Session, Tools
 from llmload.exits import Exit, Stop
+from llmload.load import arrivals, reading
 from llmload.record import runfolder
 from llmload.record.spool import Spool
 
@@ -94,6 +96,7 @@ class Worker:
                 self.candidate.say(line(self.session.status()))
 
     def _session(self, order: Order, worker: str) -> Session:
+        scenario = reading.from_resolved(order.scenario)
         made = self.candidate.kit(order)
         return Session(
             order,
@@ -101,6 +104,7 @@ class Worker:
             Tools(
                 client=made.client,
                 plan=made.plan,
+                schedule=partial(arrivals.schedule, scenario.load, scenario.seed),
                 spool=Spool(spool_folder(order) / f"{worker}.jsonl"),
                 events=self.environment.events,
                 tell=self._tell,

@@ -42,12 +42,15 @@ LOAD = {
     "drain_limit_s": 10,
     "settle_s": 0.2,
 }
+OF_STEPS = ("steps", "warmup_requests")
 
 
 def scenario(folder: Path, **load: Any) -> Path:
-    """A scenario file of two classes; `load` replaces values of its [load] table."""
+    """A scenario file of two classes; `load` replaces values of its [load] table, those of steps if it has rates."""
     path = folder / "short.toml"
-    table = "\n".join(f"{key} = {json.dumps(value)}" for key, value in {**LOAD, **load}.items())
+    usual = {key: value for key, value in LOAD.items() if "rates" not in load or key not in OF_STEPS}
+    usual |= {"kind": "rate"} if "rates" in load else {}
+    table = "\n".join(f"{key} = {json.dumps(value)}" for key, value in {**usual, **load}.items())
     path.write_text(f'name = "short"\n\n[load]\n{table}\n{CLASSES}')
     return path
 

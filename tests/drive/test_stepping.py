@@ -182,7 +182,9 @@ def test_a_cap_spoils_a_run_only_if_something_was_not_run(
 ) -> None:
     """What was not run is a step that follows, or a part of a window."""
     done = []
-    step = SimpleNamespace(perform=lambda: done.append(1), step=SimpleNamespace(spent=True, ended_by=ended_by))
+    step = SimpleNamespace(
+        users=lambda: 2, perform=lambda: done.append(1), step=SimpleNamespace(spent=True, ended_by=ended_by)
+    )
     monkeypatch.setattr(conductor, "Stepping", lambda *_: step)
     environment: Any = SimpleNamespace(
         runner=SimpleNamespace(register_message=lambda *_: None, client_id="a", user_count=0, start=lambda *_: None),
