@@ -161,6 +161,10 @@ class Conductor:
     def _run(self, run: Run) -> None:
         why = "step"
         try:
+            if self.runner.state in GOING:  # Locust tells workers of a begin only where it was not going
+                self._enlist(run)
+                for member in run.present:
+                    self.desk.tell(run, words.BEGIN, {"order": run.order.to_json()}, member)
             if run.scenario.load.kind == "hand":
                 self._by_hand(run)
             else:

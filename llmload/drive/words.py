@@ -1,5 +1,7 @@
 """Names of the messages between master and workers, all in one place. Every one carries plain data only."""
 
+BEGIN = "llmload_begin"
+"""Master to worker: a run begins though Locust goes on, which is a reset; with the run's order."""
 PHASE = "llmload_phase"
 """Master to worker: step, phase, and what the worker may send."""
 STATUS = "llmload_status"

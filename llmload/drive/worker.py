@@ -39,6 +39,7 @@ class Worker:
         self._refusal: dict[str, Any] | None = None
         """The status of a run in which this process cannot take part."""
         hear = self.runner.register_message
+        hear(words.BEGIN, self._on_begin)
         hear(words.PHASE, self._on_phase)
         hear(words.ACK, self._on_ack)
         hear(words.END, self._on_end)
@@ -48,12 +49,14 @@ class Worker:
 
     def open(self) -> None:
         """A run begins: its order is among the options. A session that cannot be opened is told to the master."""
+        text = getattr(self.environment.parsed_options, words.OPTION, None)
         if self.session is not None:
+            if text is not None and not self.session.over and from_json(text).run == self.session.order.run:
+                return
             self.session.close()
             self.session = None
         self._refusal = None
         self._leave_with(Exit.OK)
-        text = getattr(self.environment.parsed_options, words.OPTION, None)
         if text is None:
             return
         self._leave_with(Exit.INCOMPLETE)  # until the master says that the run is over
@@ -124,6 +127,10 @@ class Worker:
     def _refused(self, msg: Any) -> dict[str, Any] | None:
         """The refusal of the run that a message is about, if it was refused."""
         return self._refusal if self._refusal is not None and msg.data["run"] == self._refusal["run"] else None
+
+    def _on_begin(self, msg: Any, **_: Any) -> None:
+        setattr(self.environment.parsed_options, words.OPTION, msg.data["order"])
+        self.open()
 
     def _on_phase(self, msg: Any, **_: Any) -> None:
         if (session := self._present(msg)) is not None:
