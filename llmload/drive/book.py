@@ -53,6 +53,7 @@ class Book:
             "started_at": at,
             "window_started_at": None,
             "window_ended_at": None,
+            "marks_apart_ms": None,
             "ended_at": None,
             "ended_by": None,
             "abandoned": 0,

@@ -92,6 +92,12 @@ def together(members: Iterable[Member], step: int) -> Seen:
     )
 
 
+def apart_ms(members: Iterable[Member], told_at: float) -> float:
+    """How far apart the moments are at which the master said something and each worker heard it, on one clock."""
+    heard = [member.said["heard_at"] - (member.said["clock_offset_ms"] or 0.0) / 1000 for member in members]
+    return round((max([told_at, *heard]) - min([told_at, *heard])) * 1000, 3)
+
+
 def share(left: int | None, users: int, of: int) -> int | None:
     """A worker's part of what the run may still send, by its users; the parts never sum to more than is left."""
     return None if left is None else max(0, left) * users // of

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmload.drive.members import NOTHING_SAID, Member, share, together
+from llmload.drive.members import NOTHING_SAID, Member, apart_ms, share, together
 
 
 def member(**said: Any) -> Member:
@@ -42,3 +43,10 @@ def test_shares_never_sum_to_more_than_is_left(users: list[int], left: int) -> N
     assert share(left, of, of) == left
     assert share(None, 1, of) is None
     assert share(-5, 1, of) == 0
+
+
+def test_marks_are_compared_on_one_clock() -> None:
+    """Said at 100.000; heard at 105.020 by a clock that is 5 s ahead, and at 100.004 by one that is not: 20 ms apart."""
+    ahead = member(heard_at=105.020, clock_offset_ms=5000.0)
+    assert apart_ms([ahead, member(heard_at=100.004, clock_offset_ms=0.5)], 100.0) == pytest.approx(20.0)
+    assert apart_ms([member(heard_at=99.990)], 100.0) == pytest.approx(10.0)
