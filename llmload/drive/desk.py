@@ -137,12 +137,18 @@ class Desk:
 
     def _on_status(self, msg: Any, **_: Any) -> None:
         if (found := self._said(msg)) is None:
+            self._send_away(msg)
             return
         run, member = found
         if member.gone is not None and member.drained is None:
             self.end(run, member)
         member.said = msg.data
         member.host, member.pid = msg.data["host"], msg.data["pid"]
+
+    def _send_away(self, msg: Any) -> None:
+        """A worker in a run that nobody conducts: its master died, and this one took its place. Nobody ends its load."""
+        if isinstance(self.runner, MasterRunner) and msg.node_id not in self.runner.clients:
+            self.runner.send_message("quit", client_id=msg.node_id)
 
     def _on_records(self, msg: Any, **_: Any) -> None:
         if (found := self._said(msg)) is None:
