@@ -17,7 +17,7 @@ from typing import Any
 
 import gevent
 from gevent.event import Event
-from locust.runners import STATE_RUNNING, STATE_SPAWNING
+from locust.runners import STATE_RUNNING, STATE_SPAWNING, MasterRunner
 
 from llmload.drive import book, prepare, words
 from llmload.drive.desk import FLUSH_S, LOOK_S, Desk, Halt
@@ -83,7 +83,8 @@ class Conductor:
 
     def serve_metrics(self) -> None:
         """Serve /metrics, as the options say. What cannot be had is told when a run is to begin."""
-        self.exporter = Exporter(self.runner, self.environment.parsed_options, self.feed, self.voice)
+        sends = not isinstance(self.runner, MasterRunner)
+        self.exporter = Exporter(self.environment.parsed_options, self.feed, self.voice, sends=sends)
 
     def halt(self) -> None:
         """The user's stop: ends the present run, and keeps everything. Returns at once."""
@@ -145,9 +146,9 @@ class Conductor:
     def _steps(self) -> None:
         self.feed.starting()
         try:
-            self.muster.wait(self.expected)
             if self.runner.state in GOING:
                 self._clear()
+            self.muster.wait(self.expected)
             prepared = prepare.prepare(self._wanted(), self.voice.say)
             self._run(self._open(prepared, free=False))
         except Stop as stop:
