@@ -379,7 +379,11 @@ def _timeline(axes: Axes, built: Built) -> str | None:
     axes.set_xlabel("seconds since the first request")
     axes.grid(visible=False)
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1.04), ncols=6, frameon=False)
-    every = f" Every {len(good) // len(shown)}th success of {len(good):,} is drawn." if len(shown) < len(good) else ""
+    every = (
+        f" One in {-(-len(good) // len(shown))} of the {len(good):,} successes is drawn."
+        if len(shown) < len(good)
+        else ""
+    )
     return f"One stroke for each request, from sent to end; grey: windows, numbers over them: {_numbers(built)}.{every}"
 
 

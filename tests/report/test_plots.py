@@ -43,6 +43,14 @@ def test_ticks_of_a_narrow_range_are_plain_numbers(tmp_path: Path) -> None:
     assert all(text == "" or text.replace(".", "").isdigit() for text in ticks)
 
 
+def test_a_timeline_says_how_many_are_drawn(tmp_path: Path) -> None:
+    """Of 1,501 successes every second is drawn: 751."""
+    built = built_of(tmp_path, [record(n, sent=n / 200) for n in range(1501)], STEPS[:1])
+    words = PLOTS["Timeline of requests"][0](Figure().subplots(), built)
+    assert words is not None
+    assert words.endswith("One in 2 of the 1,501 successes is drawn.")
+
+
 def test_only_positions_that_were_reached_are_drawn(tmp_path: Path) -> None:
     """Answers of six tokens have no token 51: one bar a step, and one entry in the legend."""
     axes = Figure().subplots()

@@ -12,7 +12,7 @@ from llmload.exits import Exit, Stop
 from llmload.record.runfolder import write_json
 from llmload.report import building, files
 from llmload.report.throughput import MOST_SECONDS
-from tests.report.synthetic import START, record, scenario, step, write
+from tests.report.synthetic import START, by_rate, record, scenario, step, write
 
 WRONG: tuple[Any, ...] = ("x", -5, 1e300, True, None, [5], {"x": 5})
 """Values put in place of each value."""
@@ -67,9 +67,36 @@ def test_every_value_may_be_of_a_wrong_kind(tmp_path: Path) -> None:
     assert all("run.json: " in stop.message for stop in refused)
 
 
+@pytest.mark.parametrize("kind", ["rate", "hand"])
+def test_every_value_of_the_other_kinds_of_load(tmp_path: Path, kind: str) -> None:
+    """The load and the steps of a run by rate and by hand, replaced likewise: a report or Stop."""
+    made = scenario(load=by_rate(2.0, 5.0) | {"kind": kind})
+    rows = [step(0, None, rate=2.0, held=True), step(1, None, None, None, rate=5.0, held=False)]
+    write(tmp_path, [record(0)], rows, scenario=made)
+    whole = orjson.loads((tmp_path / "run.json").read_bytes())
+    refused: list[str] = []
+    for path in places(whole):
+        if path[:2] != ("scenario", "load") and path[0] != "steps":
+            continue
+        for new in WRONG:
+            write_json(tmp_path / "run.json", put(whole, path, new))
+            try:
+                files.FORMATS["table"](building.compute(tmp_path))
+            except Stop as stop:
+                refused.append(stop.message)
+    assert len(refused) > 50
+    assert all("run.json: " in message for message in refused)
+
+
 @pytest.mark.parametrize(
     ("path", "new", "words"),
     [
+        (("steps", 0, "held"), "x", "run.json: steps[0].held: expected true or false, got 'x'"),
+        (("scenario", "load", "kind"), 5, "run.json: scenario.load.kind: expected a text, got 5"),
+        (("scenario", "load", "rates"), [2, "x"], "run.json: scenario.load.rates[1]: expected a number from 0 on, got"),
+        (("scenario", "load", "rates"), [None], "run.json: scenario.load.rates[0]: expected a number from 0 on, got n"),
+        (("scenario", "load", "burstiness"), "x", "run.json: scenario.load.burstiness: expected a number from 0 on"),
+        (("scenario", "load", "max_in_flight"), 1.5, "run.json: scenario.load.max_in_flight: expected a whole number"),
         (("steps",), 5, "run.json: steps: expected a list, got 5"),
         (("steps", 1, "step"), "a", "run.json: steps[1].step: expected a whole number from 0 to 100,000,000, got 'a'"),
         (("steps", 0, "window_started_at"), -5, "run.json: steps[0].window_started_at: expected a moment in Unix"),
