@@ -49,6 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-fail-ratio", type=float, metavar="X", help="exit code 1 if more than this share failed")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="processes that send (1)")
     parser.add_argument("--web", action="store_true", help="serve Locust's web page while it runs")
+    parser.add_argument(
+        "--web-host", metavar="HOST", help=f"address of the page ({launch.WEB_HOST}: this machine alone)"
+    )
+    parser.add_argument("--web-port", type=int, metavar="PORT", help=f"port of the page ({launch.WEB_PORT})")
     machines = parser.add_argument_group("several machines")
     machines.add_argument("--master", action="store_true", help="wait for workers on other machines")
     machines.add_argument("--expect-workers", type=int, metavar="N", help="how many (1)")
@@ -88,7 +92,7 @@ def main(args: Namespace) -> int:
         target.resolve(host)
     if not host or args.dry_run:
         return plan(scenario)
-    return perform(args, scenario, host, typed)
+    return by_hand(args, host, typed) if args.load == options.BY_HAND else perform(args, scenario, host, typed)
 
 
 def check_fail_ratio(ratio: float | None) -> None:
@@ -102,15 +106,17 @@ def check_gates(texts: Sequence[str], scenario: Scenario) -> None:
     from llmload.report import gates
 
     classes = ["all", *(item.name for item in scenario.classes)]
-    steps = scenario.load.steps
+    steps = [rate if users is None else users for users, rate in scenario.load.levels]
     for text in texts:
         gate = gates.parse(text)
         if gate.workload not in classes:
             raise Stop(
                 f"--gate {text!r}: the scenario has no class {gate.workload!r}; expected one of: {', '.join(classes)}"
             )
-        if gate.step is not None and gate.step not in steps:
-            there = ", ".join(f"{step}" for step in dict.fromkeys(steps))
+        if gate.figure[0] == "from_schedule" and scenario.load.kind != "rate":
+            raise Stop(f"--gate {text!r}: only a load by rate has a schedule; expected e2e_ms or ttft_ms")
+        if gate.step is not None and gate.step not in steps and steps:  # by hand nobody knows them before
+            there = ", ".join(f"{step:g}" for step in dict.fromkeys(steps))
             raise Stop(f"--gate {text!r}: the scenario has no step of {gate.step:g}; expected one of: {there}")
 
 
@@ -159,6 +165,16 @@ def work(args: Namespace) -> int:
     os.execve(command[0], command, environment(["llmload", *sys.argv[1:]]))  # noqa: S606  (no shell is wanted)
 
 
+def by_hand(args: Namespace, host: str, typed: list[str]) -> int:
+    """Leave everything to the page and to whoever sits at it: run after run, each reported at its end."""
+    print(f"$ {launch.shown(args, host)}")
+    print(f"\nSet users at {launch.page(args)}, watch at {launch.page(args)}/llmload; Ctrl-C ends it.\n", flush=True)
+    command = launch.started(args, host, None, None if args.master else ports.free())
+    ours = environment(typed)
+    del ours[handover.PARENT_PID]  # there is no parent that shows and reports
+    os.execve(command[0], command, ours)  # noqa: S606  (no shell is wanted)
+
+
 def perform(args: Namespace, scenario: Scenario, host: str, typed: list[str]) -> int:
     """Run in a folder of its own, from the first line on the screen to the exit code. `typed` goes into run.json."""
     console = Console()
@@ -172,7 +188,7 @@ def perform(args: Namespace, scenario: Scenario, host: str, typed: list[str]) ->
         console.print("starting it, and looking at the endpoint …\n", style="dim")
         sys.stdout.flush()
         if args.web:
-            console.print(f"web page: http://127.0.0.1:{launch.WEB_PORT}\n", highlight=False)
+            console.print(f"web page: {launch.page(args)}/llmload\n", highlight=False)
         port = None if args.master else ports.free()
         command = launch.started(args, host, folder, port)
         log = folder / attend.LOG

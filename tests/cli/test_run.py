@@ -64,6 +64,12 @@ USAGE: dict[str, tuple[str, tuple[str, ...], str]] = {
     "no gate": (QUICK, ("--gate", "ttft<5"), r"--gate"),
     "gate of no step": (QUICK, ("--gate", "success_share>=0.9@99"), r"no step of 99; expected one of: 1, 2"),
     "gate of no class": (QUICK, ("--gate", "nope/ttft_ms.p50<=5"), r"no class 'nope'; expected one of: all, short"),
+    "gate of no rate": (
+        QUICK,
+        ("--rates", "2,5", "--gate", "from_schedule.e2e_ms.p95<=900@3"),
+        r"no step of 3; expected one of: 2, 5",
+    ),
+    "gate of no schedule": (QUICK, ("--gate", "from_schedule.e2e_ms.p95<=900"), r"only a load by rate has a schedule"),
     "no share": (QUICK, ("--max-fail-ratio", "7"), r"--max-fail-ratio: expected a share"),
     "no process": (QUICK, ("--processes", "0"), r"--processes: expected 1 or more"),
     "no URL": (QUICK, ("--host", "ftp://x"), r"expected http or https"),
