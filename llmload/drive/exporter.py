@@ -4,13 +4,16 @@ What the families are is said in `llmload.live.metrics`; here they only get thei
 ends a run: a default port that is taken is a warning, and only one that was asked for is a refusal before the load.
 """
 
+import math
+import os
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-import gevent
+import gevent.socket
 from gevent.pywsgi import WSGIServer
-from locust.runners import MasterRunner
 from prometheus_client import CollectorRegistry, Metric, make_wsgi_app
 from prometheus_client.registry import Collector
 
@@ -22,6 +25,8 @@ from llmload.load import options
 PATH = "/metrics"
 LINGER_S = 20.0
 """Who scrapes less often than this misses the last values."""
+SCRAPERS = 16
+"""Of more than so many the others are served all the same, and not waited for."""
 SENDS = Stop(
     "--metrics-port: this process sends requests itself, and serving metrics would disturb them; add --processes 1, "
     "so that another one sends"
@@ -29,22 +34,22 @@ SENDS = Stop(
 
 
 class Exporter:
-    """One per process that conducts."""
+    """One per process that conducts; `sends` tells whether it also sends requests."""
 
-    def __init__(self, runner: Any, given: Any, feed: Feed, voice: Voice) -> None:
+    def __init__(self, given: Any, feed: Feed, voice: Voice, *, sends: bool) -> None:
         self.refusal: Stop | None = None
         """Why no run may begin."""
         self.address: tuple[str, int] | None = None
         """Where it listens, if it does."""
         self._feed = feed
         self._voice = voice
-        self._scraped: list[float] = []
-        """When the last scrapes were, two at the most."""
+        self._scrapes: dict[tuple[str, str], Scrapes] = {}
+        """By address and name of who scrapes."""
         registry = CollectorRegistry()
-        registry.register(_Families(feed))
+        registry.register(Families(feed))
         self._app = make_wsgi_app(registry)
         try:
-            self._listen(runner, options.metrics_port(given), str(given.metrics_host))
+            self._listen(options.metrics_port(given), str(given.metrics_host), sends=sends)
         except Stop as stop:
             self.refusal = stop
 
@@ -55,32 +60,28 @@ class Exporter:
 
     def linger(self, enough: Callable[[], bool]) -> None:
         """At the end of a process that somebody scrapes: wait until they have the last values, or it is enough."""
-        now = time.monotonic()
-        if len(self._scraped) < 2:
-            return
-        every_s = self._scraped[1] - self._scraped[0]
-        if now - self._scraped[1] > 3 * every_s + 1:  # nobody does any more
-            return
-        deadline = now + min(1.5 * every_s + 1, LINGER_S)
-        while self._scraped[1] < now and time.monotonic() < deadline and not enough():
+        ended = time.monotonic()
+        waiting = {name: times for name, times in self._scrapes.items() if times.due(ended)}
+        deadline = ended + min(max((1.5 * times.every_s + 1 for times in waiting.values()), default=0.0), LINGER_S)
+        while any(times.last < ended for times in waiting.values()) and time.monotonic() < deadline and not enough():
             gevent.sleep(0.05)
-        gevent.sleep(0.1)  # the answer goes out
+        if waiting:
+            gevent.sleep(0.1)  # the answer goes out
 
-    def _listen(self, runner: Any, port: int | None, host: str) -> None:
+    def _listen(self, port: int | None, host: str, *, sends: bool) -> None:
         if port == 0:
             return
-        if not isinstance(runner, MasterRunner):
+        if sends:
             if port is not None:
                 raise SENDS
             return
-        server = WSGIServer(
-            (host, options.METRICS_PORT if port is None else port), self._serve, log=None, error_log=None
-        )
+        at = options.METRICS_PORT if port is None else port
         try:
+            server = WSGIServer(listener(host, at), self.serve, log=None, error_log=None)
             server.start()
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or error
-            where = f"{host}:{options.METRICS_PORT if port is None else port}"
+        except OSError as error:
+            why = os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror
+            where = f"{host}:{at}"
             if port is not None:
                 raise Stop(
                     f"--metrics-port: cannot listen on {where}: {why}; name another port, or 0 for no metrics"
@@ -91,23 +92,51 @@ class Exporter:
             return
         self.address = (host, server.server_port)
 
-    def _serve(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+    def serve(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        """The WSGI application."""
         if environ["PATH_INFO"] != PATH:
             start("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
             return [f"nothing is here; the metrics are at {PATH}\n".encode()]
         head = environ["REQUEST_METHOD"] == "HEAD"
         answer: Iterable[bytes] = self._app({**environ, "REQUEST_METHOD": "GET"} if head else environ, start)
-        self._scraped = [*self._scraped[-1:], time.monotonic()]
+        if environ["REQUEST_METHOD"] == "GET":
+            who = (str(environ.get("REMOTE_ADDR")), str(environ.get("HTTP_USER_AGENT")))
+            if who in self._scrapes or len(self._scrapes) < SCRAPERS:
+                self._scrapes.setdefault(who, Scrapes()).note(time.monotonic())
         return [] if head else answer
 
 
-class _Families(Collector):
+def listener(host: str, port: int) -> Any:
+    """A socket that listens there; gevent's own way leaves one open where that fails. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as sock:
+        return gevent.socket.socket(family, fileno=sock.detach())
+
+
+@dataclass(slots=True)
+class Scrapes:
+    """When somebody scraped."""
+
+    last: float = -math.inf
+    every_s: float = math.inf
+
+    def note(self, now: float) -> None:
+        """They did, now."""
+        self.last, self.every_s = now, now - self.last
+
+    def due(self, now: float) -> bool:
+        """Whether they do it again and again, and have not left."""
+        return self.every_s <= LINGER_S and now - self.last <= 3 * self.every_s + 1
+
+
+class Families(Collector):
     """The families as prometheus_client wants them."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
 
     def collect(self) -> Iterator[Metric]:
+        """All of them, as they are now."""
         for family in self._feed.families():
             metric = Metric(family.name.removesuffix("_total"), family.words, family.kind)
             for sample in family.samples:
