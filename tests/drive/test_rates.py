@@ -30,10 +30,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
         yield running.url, truth
 
 
-def truth_of(path: Path) -> dict[str, dict[str, Any]]:
-    """The server's lines, by the name that a request had."""
+def truth_of(path: Path, run: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The server's lines on a run's requests, by the name that each had."""
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
-    return {str(line["client_request"]): line for line in lines}
+    begin, end = run["steps"][0]["started_at"], run["ended_at"]
+    return {str(line["client_request"]): line for line in lines if begin <= line["received_at"] <= end}
 
 
 def of_step(left: Left, step: int) -> list[dict[str, Any]]:
@@ -104,23 +105,25 @@ def test_workers_share_one_schedule(whole: Left) -> None:
 
 
 def test_the_server_sees_what_was_planned(whole: Left, server: tuple[str, Path]) -> None:
-    """Every request that was sent arrived there, none before its time, in the classes of the mix."""
-    truth = truth_of(server[1])
-    for row in whole.records:
-        line = truth[f"{row['run']}-{row['worker']}-{row['seq']}"]
-        assert row["scheduled_at"] <= row["sent_at"] <= line["received_at"] + 0.01
-    heads = [truth[f"{row['run']}-{row['worker']}-{row['seq']}"]["head"] for row in whole.records]
-    assert len(set(heads)) == len(heads)
+    """What was sent arrived there, none before its time, none twice, and nothing else; no two prompts are the same."""
+    truth = truth_of(server[1], whole.run)
+    names = {f"{row['run']}-{row['worker']}-{row['seq']}": row for row in whole.records}
+    assert set(truth) <= set(names)
+    for name, row in names.items():
+        assert name in truth or row["outcome"] in {"cancelled", "not_sent"}  # cut before the server had read it
+        if name in truth:
+            assert row["scheduled_at"] <= row["sent_at"] <= truth[name]["received_at"] + 0.01
+    assert len({line["head"] for line in truth.values()}) == len(truth) >= 0.95 * len(names)
 
 
 def test_late_dispatch_in_open_loop(tmp_path: Path) -> None:
-    """I06: 100 a second, at most ten in flight, one second each: ten a second are sent, ninety are not_sent."""
+    """I06: 100 a second, at most ten in flight, half a second each: twenty a second are sent, eighty are not_sent."""
     truth = tmp_path / "truth.jsonl"
     load = {"rates": [100], "arrivals": "constant", "max_in_flight": 10, "window_s": 2.0}
     file = scenario(tmp_path, **load)
     answers = ("--set", "class.short.max_tokens=1", "--set", "class.medium.max_tokens=1")
     with (
-        child.running("--ttft-ms", "1000", "--itl-ms", "1", "--truth", str(truth)) as running,
+        child.running("--ttft-ms", "500", "--itl-ms", "1", "--truth", str(truth)) as running,
         locust(tmp_path, "--scenario", str(file), "-H", running.url, "--processes", "2", *answers) as run,
     ):
         left = run.end()
@@ -137,10 +140,10 @@ def test_late_dispatch_in_open_loop(tmp_path: Path) -> None:
     report = row_of(left, 0)
     assert report["planned"] == report["started"] + report["not_sent"]
     assert report["planned"] == pytest.approx(100 * report["window_s"], abs=3)
-    assert report["started"] == pytest.approx(10 * report["window_s"], abs=10)
-    at_server = [line for name, line in truth_of(truth).items() if name.startswith(left.run["run"])]
+    assert report["started"] == pytest.approx(20 * report["window_s"], abs=10)
+    at_server = list(truth_of(truth, left.run).values())
     step = left.run["steps"][0]
-    assert len(at_server) == len(rows) - len(left_out)
+    assert len(at_server) == pytest.approx(len(rows) - len(left_out), abs=1)  # one may be cut before it is read
     peak, _ = locusts.in_flight(at_server, step["started_at"], step["ended_at"])
     assert peak == 10
     named = [line.split() for line in left.words.splitlines() if line.startswith("LLM ")]
