@@ -1,7 +1,7 @@
 """What a run will take, before it is started: time, requests, tokens and cost of every step, for `--dry-run`.
 
-From the scenario alone: it knows no server, so how long an answer takes is not known. Times are bounds, requests are
-those that the windows wait for.
+From the scenario alone: it knows no server, so how long an answer takes is not known. Times are bounds. Requests are
+those that the windows wait for; by rate they are those that arrive, whatever the server does.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,9 @@ _CHARS_PER_TOKEN = 4
 class Step:
     """One step before it ran. Tokens are those of its requests, warm-up included."""
 
-    concurrency: int
+    concurrency: int | None
+    rate: float | None
+    """One of the two is None."""
     least_s: float
     """Warm-up and window at their shortest."""
     most_s: float
@@ -28,10 +30,15 @@ class Step:
     warmup: int
     """Requests of the warm-up."""
     window: int
-    """Requests that the window waits for, unless its cap comes first; a fast server gets more."""
+    """Requests that the window waits for, unless its cap comes first; a fast server gets more. By rate: that arrive."""
     input_tokens: int
     output_tokens: int
     """As many as are asked for; an answer may end earlier."""
+
+    @property
+    def label(self) -> str:
+        """What the step asks for."""
+        return f"{self.concurrency:,}" if self.concurrency is not None else f"{self.rate:g}"
 
 
 def steps(scenario: Scenario) -> list[Step]:
@@ -42,18 +49,26 @@ def steps(scenario: Scenario) -> list[Step]:
     blocks = max(ceil(load.window_requests / part) for part in parts)
     sizes = [(_input(scenario, cls), _output(cls)) for cls in scenario.classes]
     found = []
-    for users in load.steps:
-        counts = [blocks * part for part in parts]
-        for user in range(users):
-            for k in range(load.warmup_requests):
-                counts[(user + k) % len(counts)] += 1
+    for users, rate in load.levels:
+        if rate is not None:
+            window_s = longest_s = min(max(load.window_s, blocks * sum(parts) / rate), load.window_cap_s)
+            warmup, window = round(rate * load.warmup_s), round(rate * window_s)
+            counts = [(warmup + window) * part / sum(parts) for part in parts]
+        else:
+            window_s, longest_s = load.window_s, load.window_cap_s if blocks else load.window_s
+            warmup, window = (users or 0) * load.warmup_requests, blocks * sum(parts)
+            counts = [float(blocks * part) for part in parts]
+            for user in range(users or 0):
+                for k in range(load.warmup_requests):
+                    counts[(user + k) % len(counts)] += 1
         found.append(
             Step(
                 concurrency=users,
-                least_s=load.warmup_s + load.window_s,
-                most_s=load.warmup_s + (load.window_cap_s if blocks else load.window_s) + load.drain_limit_s,
-                warmup=users * load.warmup_requests,
-                window=blocks * sum(parts),
+                rate=rate,
+                least_s=load.warmup_s + window_s,
+                most_s=load.warmup_s + longest_s + load.drain_limit_s,
+                warmup=warmup,
+                window=window,
                 input_tokens=round(sum(count * size[0] for count, size in zip(counts, sizes, strict=True))),
                 output_tokens=round(sum(count * size[1] for count, size in zip(counts, sizes, strict=True))),
             )
@@ -73,13 +88,23 @@ def of(scenario: Scenario) -> str:
     """The forecast as text: the classes, a table of steps, and what the figures stand for."""
     load, plan, parts = scenario.load, steps(scenario), shares(scenario)
     priced = cost(scenario, 0, 0) is not None
-    rows = [["in flight", "time at least", "warm-up", "window", "input tokens", "output tokens"]]
+    counted = load.window_requests or load.kind == "rate"
+    rows = [
+        [
+            "requests/s" if load.kind == "rate" else "in flight",
+            "time at least",
+            "warm-up",
+            "window",
+            "input tokens",
+            "output tokens",
+        ]
+    ]
     rows += [
         [
-            f"{step.concurrency:,}",
+            step.label,
             span(step.least_s),
             f"{step.warmup:,}",
-            f"{step.window:,}" if load.window_requests else "by time",
+            f"{step.window:,}" if counted else "by time",
             f"{step.input_tokens:,}",
             f"{step.output_tokens:,}",
         ]
@@ -92,7 +117,7 @@ def of(scenario: Scenario) -> str:
             "all",
             span(least),
             f"{sum(step.warmup for step in plan):,}",
-            f"{sum(step.window for step in plan):,}" if load.window_requests else "by time",
+            f"{sum(step.window for step in plan):,}" if counted else "by time",
             f"{total_in:,}",
             f"{total_out:,}",
         ]
@@ -120,15 +145,23 @@ def _notes(scenario: Scenario, least: float, most: float) -> list[str]:
     if load.window_requests:
         window += (
             f" and until {load.window_requests:,} requests of each class were sent, but no longer than "
-            f"{span(load.window_cap_s)}:\nmore requests than shown if the server is fast, fewer if it is slow."
+            f"{span(load.window_cap_s)}"
         )
+    if load.kind == "rate":
+        window += ".\nRequests arrive by the schedule, however long answers take; one that finds "
+        window += f"{load.max_in_flight:,} in flight is not sent."
+        drain = "those that arrive until the last measured one has ended"
     else:
-        window += "; how many requests that makes depends on the server. Tokens shown are those of the warm-up."
+        if load.window_requests:
+            window += ":\nmore requests than shown if the server is fast, fewer if it is slow."
+        else:
+            window += "; how many requests that makes depends on the server. Tokens shown are those of the warm-up."
+        drain = "at least one for each in flight"
     warmup = span(load.warmup_s)
     lines = [
         window,
         f"In all at least {span(least)}; at most {span(most)}, and what the warm-up takes beyond {warmup} a step.",
-        "Requests of the drain come on top, at least one for each in flight.",
+        f"Requests of the drain come on top, {drain}.",
     ]
     if load.max_requests is not None:
         lines.append(f"The run ends at {load.max_requests:,} requests.")

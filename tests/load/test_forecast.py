@@ -52,6 +52,41 @@ def test_the_text() -> None:
     )
 
 
+def test_a_forecast_by_rate() -> None:
+    """At 2 and 5 a second for 10 s of warm-up and a minute: 20 and 120, 50 and 300; half of them of each class.
+
+    Prompts of 120 and 250 tokens, answers of 16 and 32: 140 requests are 70 * 370 and 70 * 48 tokens.
+    """
+    wanted = [("load.kind", "rate"), ("load.rates", "2,5"), ("load.warmup_s", "10s"), ("load.window_s", "1m")]
+    scenario = reading.load("smoke", [*wanted, ("load.window_requests", "0")])
+    first, second = forecast.steps(scenario)
+    assert (first.concurrency, first.rate, first.warmup, first.window) == (None, 2.0, 20, 120)
+    assert (first.input_tokens, first.output_tokens) == (70 * 370, 70 * 48)
+    assert (second.warmup, second.window, second.least_s, second.most_s) == (50, 300, 70.0, 70.0 + 30.0)
+    text = forecast.of(scenario).splitlines()
+    assert text[5:9] == [
+        "  requests/s  time at least  warm-up  window  input tokens  output tokens",
+        "           2     1 min 10 s       20     120        25,900          3,360",
+        "           5     1 min 10 s       50     300        64,750          8,400",
+        "         all     2 min 20 s       70     420        90,650         11,760",
+    ]
+    assert text[10:] == [
+        "A window lasts 1 min.",
+        "Requests arrive by the schedule, however long answers take; one that finds 512 in flight is not sent.",
+        "In all at least 2 min 20 s; at most 3 min 20 s, and what the warm-up takes beyond 10 s a step.",
+        "Requests of the drain come on top, those that arrive until the last measured one has ended.",
+    ]
+
+
+def test_a_window_by_rate_waits_for_the_rarest_class() -> None:
+    """A hundred of one in five are 500 requests: 250 s at 2 a second, 60 s at 10, and never longer than the cap."""
+    wanted = [("load.kind", "rate"), ("load.rates", "2,10"), ("load.warmup_s", "0"), ("load.window_s", "1m")]
+    slow, fast = forecast.steps(reading.load("mixed", wanted))
+    assert (slow.least_s, slow.window, fast.least_s, fast.window) == (250.0, 500, 60.0, 600)
+    (capped,) = forecast.steps(reading.load("mixed", [*wanted[:1], ("load.rates", "0.5"), *wanted[2:]]))
+    assert (capped.least_s, capped.window) == (600.0, 300)
+
+
 def test_windows_by_time_alone() -> None:
     """With no number of requests to wait for, none is made up."""
     text = forecast.of(reading.load("mixed", [("load.window_s", "2h"), ("load.window_requests", "0")]))
