@@ -80,7 +80,7 @@ class Exporter:
             server = WSGIServer(listener(host, at), self.serve, log=None, error_log=None)
             server.start()
         except OSError as error:
-            why = os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror
+            why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
             where = f"{host}:{at}"
             if port is not None:
                 raise Stop(
