@@ -58,7 +58,7 @@ class Step:
     """One step as far as it has come. Counts are of measured requests, `warmup` aside."""
 
     index: int
-    concurrency: int
+    concurrency: int | None
     phase: str = "to come"
     """`to come`, `warm-up`, `window`, `drain`, `done`."""
     phase_s: float | None = None
@@ -84,6 +84,23 @@ class Step:
     tokens: int = 0
     """… output tokens of the same requests."""
     tokens_per_s: float | None = None
+    rate: float | None = None
+    """Arrivals per second that it asks for, in open loop …"""
+    reached_per_s: float | None = None
+    """… and that were sent: in the window once it is over, since the step began until then."""
+    not_sent: int = 0
+    """Arrivals of any phase that found no room."""
+    ended: int = 0
+    """Attempts of any phase that ended …"""
+    measured: int = 0
+    """… and those of the window."""
+    held: bool = True
+    """False for a level set by hand that was left too early for a row."""
+
+    @property
+    def label(self) -> str:
+        """What it asks for."""
+        return f"{self.rate:g}/s" if self.rate is not None else str(self.concurrency)
 
     @property
     def failed(self) -> int:
@@ -107,7 +124,7 @@ class View:
     in_flight: int | None
     elapsed_s: float | None
     remaining_s: float | None
-    """Estimate for all that is left; None where no step is going on."""
+    """Estimate for all that is left; None where no step is going on, and by hand."""
     at_least: bool
     """The estimate is a lower bound: how long requests take is not known yet."""
     verdict: str | None
@@ -121,7 +138,8 @@ class Follower:
         self.scenario = scenario
         self.requests = Tail(folder / runfolder.REQUESTS)
         self.generator = Tail(folder / runfolder.GENERATOR)
-        self.steps = [Step(index, n) for index, n in enumerate(scenario.load.steps)]
+        self.steps = [Step(index, users, rate=rate) for index, (users, rate) in enumerate(scenario.load.levels)]
+        """By hand they come one by one."""
         self.run: dict[str, Any] = {}
         self.run_at: int | None = None
         self.streams: dict[str, int] = {}
@@ -143,13 +161,14 @@ class Follower:
                 self.place(step, row, now)
                 current = None if step.phase == "done" else step.index
         started, ended = self.run.get("started_at"), self.run.get("ended_at")
+        by_hand, by_rate = (self.scenario.load.kind == kind for kind in ("hand", "rate"))
         return View(
             steps=self.steps,
             current=current,
             in_flight=sum(self.streams.values()) if self.streams else None,
             elapsed_s=None if started is None else (ended or now) - started,
-            remaining_s=None if current is None else remaining(self.scenario, self.steps, current),
-            at_least=current is not None and pace_of(self.steps, current) is None,
+            remaining_s=None if current is None or by_hand else remaining(self.scenario, self.steps, current),
+            at_least=not by_rate and current is not None and pace_of(self.steps, current) is None,
             verdict=self.run.get("verdict"),
         )
 
@@ -162,6 +181,9 @@ class Follower:
                 self.run, self.run_at = orjson.loads(path.read_bytes()), at
         except (FileNotFoundError, orjson.JSONDecodeError):
             return
+        if self.scenario.load.kind == "hand":
+            levels = (self.run.get("steps") or [])[len(self.steps) :]
+            self.steps += [Step(len(self.steps) + n, row["concurrency"]) for n, row in enumerate(levels)]
 
     def count(self, row: dict[str, Any]) -> None:
         """Add one record to its step."""
@@ -169,12 +191,17 @@ class Follower:
         if not isinstance(index, int) or not 0 <= index < len(self.steps):
             return
         step = self.steps[index]
+        if row.get("outcome") == "not_sent":
+            step.not_sent += 1
+            return
+        step.ended += 1
         step.events += row.get("events") or 0
         step.tokens += row.get("output_tokens") or 0
         if row.get("phase") == "warmup":
             step.warmup += 1
         if row.get("phase") != "measure":
             return
+        step.measured += 1
         step.by_class[str(row.get("workload"))] += 1
         step.e2e_ms_sum += row.get("end_ms") or 0.0
         if row.get("outcome") == "ok":
@@ -191,7 +218,7 @@ class Follower:
         opened, closed, ended = row.get("window_started_at"), row.get("window_ended_at"), row.get("ended_at")
         phases = (("done", ended), ("drain", closed), ("window", opened), ("warm-up", row.get("started_at")))
         step.phase, since = next((pair for pair in phases if pair[1] is not None), ("to come", None))
-        step.ended_by = row.get("ended_by")
+        step.ended_by, step.held = row.get("ended_by"), row.get("held") is not False
         step.phase_s = None if since is None or step.phase == "done" else max(0.0, now - since)
         if opened is not None:
             step.warmup_s = max(0.0, opened - row["started_at"])
@@ -199,6 +226,15 @@ class Follower:
         if closed is not None and ended is not None:
             step.drain_s = max(0.0, ended - closed)
         step.tokens_per_s = self.pace(step, opened, closed or ended, now)
+        if step.rate is not None:
+            step.reached_per_s = self.reached(step, row, now)
+
+    def reached(self, step: Step, row: dict[str, Any], now: float) -> float | None:
+        """Requests sent per second: what ended and what is in flight, over the seconds."""
+        if step.phase == "done":
+            return step.measured / step.window_s if step.window_s else None
+        gone = now - row["started_at"]
+        return (step.ended + sum(self.streams.values())) / gone if gone >= 1 else None
 
     def pace(self, step: Step, opened: float | None, closed: float | None, now: float) -> float | None:
         """Tokens per second: of the whole window if it is over, else of the last seconds.
@@ -220,8 +256,8 @@ def remaining(scenario: Scenario, steps: list[Step], current: int) -> float:
 
     A window lasts `window_s`, and until `window_requests` of each class were sent, `window_cap_s` at the most. The
     rarest class paces the wait; its rate at a later step is taken as the latest known times the ratio of requests in
-    flight, which is too hopeful for a server that is full; without any, windows are taken at their shortest. Warm-up
-    and drain are taken to last as they did last.
+    flight, which is too hopeful for a server that is full; without any, windows are taken at their shortest. By rate
+    it is known. Warm-up and drain are taken to last as they did last.
     """
     load, step = scenario.load, steps[current]
     latest = [item for item in reversed(steps[: current + 1]) if item.window_s]
@@ -231,24 +267,27 @@ def remaining(scenario: Scenario, steps: list[Step], current: int) -> float:
     weights = {item.name: item.weight for item in scenario.classes}
     rarest = min(weights.values()) / sum(weights.values())
 
-    def window(concurrency: int) -> float:
-        needed = load.window_requests / (rarest * pace * concurrency) if pace else 0.0
+    def window(item: Step) -> float:
+        per_s = item.rate if item.rate is not None else (pace or 0.0) * (item.concurrency or 0)
+        needed = load.window_requests / (rarest * per_s) if per_s else 0.0
         return min(max(load.window_s, needed), load.window_cap_s)
 
     gone = step.phase_s or 0.0
     if step.phase == "drain":
         total = max(0.0, drain - gone)
+    elif step.phase == "window" and step.rate is not None:
+        total = max(0.0, window(step) - (step.window_s or 0.0)) + drain
     elif step.phase == "window":
         total = window_left(load.window_requests, step, load.window_s, load.window_cap_s, tuple(weights)) + drain
     else:
-        total = max(0.0, warmup - gone) + window(step.concurrency) + drain
-    return total + sum(warmup + window(later.concurrency) + drain for later in steps[current + 1 :])
+        total = max(0.0, warmup - gone) + window(step) + drain
+    return total + sum(warmup + window(later) + drain for later in steps[current + 1 :])
 
 
 def pace_of(steps: list[Step], current: int) -> float | None:
     """Requests per second and request in flight, of the latest step that has measured any."""
     for step in reversed(steps[: current + 1]):
-        if step.window_s and done(step):
+        if step.window_s and step.concurrency and done(step):
             return done(step) / step.window_s / step.concurrency
     return None
 

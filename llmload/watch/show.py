@@ -11,6 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from llmload.load.plan import held_s
 from llmload.load.scenario import Scenario
 from llmload.load.spans import span
 from llmload.watch.follow import Step, View
@@ -37,20 +38,28 @@ def amount(value: float | None, unit: str = "") -> str:
 
 def phase(step: Step, scenario: Scenario) -> str:
     """What a step does at the moment, and what it waits for."""
-    window_s, wanted = scenario.load.window_s, scenario.load.window_requests
     if step.phase == "warm-up":
         return f"warm-up, {step.warmup} requests"
     if step.phase == "window":
-        gone = step.window_s or 0.0
-        if gone < window_s:
-            return f"window {span(round(gone))} of {span(window_s)}"
-        fewest = min((item.name for item in scenario.classes), key=lambda name: step.by_class[name])
-        return f"window {span(round(gone))}, {step.by_class[fewest]} of {wanted} {fewest}"
+        return f"window {window(step, scenario)}"
     if step.phase == "drain":
         return f"drain, {span(round(step.phase_s or 0.0))}"
-    if step.ended_by in ENDS:
-        return f"ended by {ENDS[step.ended_by]}"
-    return step.phase
+    if not step.held:
+        return "too short for a row"
+    return f"ended by {ENDS[step.ended_by]}" if step.ended_by in ENDS else step.phase
+
+
+def window(step: Step, scenario: Scenario) -> str:
+    """How long a window is open, and what it waits for: its seconds, then the class that has fewest; by hand, a row."""
+    load, gone = scenario.load, step.window_s or 0.0
+    now = span(round(gone))
+    if load.kind == "hand":
+        enough = held_s(load)
+        return f"{now} of {span(enough)} for a row" if gone < enough else f"{now}, a row"
+    if gone < load.window_s:
+        return f"{now} of {span(load.window_s)}"
+    fewest = min((item.name for item in scenario.classes), key=lambda name: step.by_class[name])
+    return f"{now}, {step.by_class[fewest]} of {load.window_requests} {fewest}"
 
 
 def failures(steps: Sequence[Step]) -> str:
@@ -71,12 +80,17 @@ def line(view: View, scenario: Scenario) -> str:
     if view.current is None:
         return "starting"
     step = view.steps[view.current]
+    by_hand = scenario.load.kind == "hand"
+    load = [f"{amount(view.in_flight)} of {step.concurrency} in flight"]
+    if step.rate is not None:
+        load = [f"{amount(step.reached_per_s)} of {step.rate:g} requests/s", f"{amount(view.in_flight)} in flight"]
     parts = [
-        f"step {step.index + 1} of {len(view.steps)}",
-        f"{amount(view.in_flight)} of {step.concurrency} in flight",
+        f"level {step.index + 1}" if by_hand else f"step {step.index + 1} of {len(view.steps)}",
+        *load,
         phase(step, scenario),
         f"{step.ok} ok",
         f"{step.failed} failed" + (f" ({failures([step])})" if step.failed else ""),
+        f"{step.not_sent} not sent" if step.not_sent else "",
         f"TTFT p50 {amount(step.ttft_p50_ms, 'ms')}",
         f"{amount(step.tokens_per_s)} tokens/s",
         left(view),
@@ -88,12 +102,14 @@ def picture(view: View, scenario: Scenario) -> RenderableType:
     """The run as a table, one row for each step; above it how far it has come, below it what failed."""
     table = Table(box=None, padding=(0, 1), header_style="dim", pad_edge=False)
     table.add_column("")
-    for name in ("in flight", "ok", "failed", "TTFT p50", "tokens/s"):
+    load = ("rate", "reached", "in flight") if scenario.load.kind == "rate" else ("in flight",)
+    unsent = ("not sent",) if any(step.not_sent for step in view.steps) else ()
+    for name in (*load, "ok", "failed", *unsent, "TTFT p50", "tokens/s"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", overflow="ellipsis", no_wrap=True)
     for step in view.steps:
         row(table, step, view, scenario)
-    parts: list[RenderableType] = [head(view), Text(), table]
+    parts: list[RenderableType] = [head(view, scenario), Text(), table]
     if failed := failures(view.steps):
         parts.append(Text(f"\nfailed: {failed}", "red"))
     return Group(*parts)
@@ -102,18 +118,27 @@ def picture(view: View, scenario: Scenario) -> RenderableType:
 def row(table: Table, step: Step, view: View, scenario: Scenario) -> None:
     """One step of the table."""
     if step.phase == "to come":
-        table.add_row("", str(step.concurrency), style="dim")
+        table.add_row("", step.label, style="dim")
         return
     live = step.index == view.current
+    load = [f"{amount(view.in_flight)}/{step.concurrency}" if live else step.label]
+    if step.rate is not None:
+        load = [step.label, amount(step.reached_per_s), amount(view.in_flight) if live else ""]
+    unsent = (
+        [Text(str(step.not_sent), "yellow" if step.not_sent else "")] if any(s.not_sent for s in view.steps) else []
+    )
     mark, colour = MARKS[step.phase], "cyan" if live else "green"
-    if step.phase == "done" and not step.ok:
+    if not step.held:
+        mark, colour = "·", "dim"
+    elif step.phase == "done" and not step.ok:
         mark, colour = "✗", "red"
-    note = phase(step, scenario) if live or step.ended_by in ENDS else ""
+    note = phase(step, scenario) if live or step.ended_by in ENDS or not step.held else ""
     table.add_row(
         Text(mark, colour),
-        f"{amount(view.in_flight)}/{step.concurrency}" if live else str(step.concurrency),
+        *load,
         str(step.ok),
         Text(str(step.failed), "red" if step.failed else ""),
+        *unsent,
         amount(step.ttft_p50_ms, "ms"),
         amount(step.tokens_per_s),
         Text(note, "cyan" if live else "yellow"),
@@ -121,9 +146,11 @@ def row(table: Table, step: Step, view: View, scenario: Scenario) -> None:
     )
 
 
-def head(view: View) -> RenderableType:
-    """The line above the table: bar, time gone, time left."""
+def head(view: View, scenario: Scenario) -> RenderableType:
+    """The line above the table: bar, time gone, time left; by hand nobody knows how much is to come."""
     gone, more = view.elapsed_s or 0.0, view.remaining_s or 0.0
+    if scenario.load.kind == "hand":
+        return Text(f"by hand, {span(round(gone))} gone", "dim")
     grid = Table.grid(padding=(0, 2))
     bar = ProgressBar(total=max(gone + more, 1.0), completed=gone, width=30, complete_style="cyan")
     grid.add_row(bar, Text(f"{span(round(gone))} gone", "dim"), Text(left(view)))

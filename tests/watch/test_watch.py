@@ -125,10 +125,10 @@ def test_time_left_of_all_steps() -> None:
     assert remaining(SCENARIO, [Step(0, 1, phase="warm-up", phase_s=1.0), Step(1, 4)], 0) == 1 + 10 + 2 + 10
 
 
-def rendered(view: View) -> str:
+def rendered(view: View, scenario: Scenario = SCENARIO) -> str:
     """The picture as plain text, 90 columns wide."""
     file = io.StringIO()
-    Console(width=90, file=file).print(show.picture(view, SCENARIO))
+    Console(width=90, file=file).print(show.picture(view, scenario))
     return file.getvalue()
 
 
@@ -155,6 +155,78 @@ def test_a_window_says_what_it_waits_for() -> None:
     view = View([live], 0, 1, 15.0, 20.0, True, None)
     assert "window 12 s, 2 of 5 long" in show.line(view, SCENARIO)
     assert "at least 20 s left" in rendered(view)
+
+
+RATE = Scenario(
+    "r",
+    (WorkloadClass("short", 3.0), WorkloadClass("long", 1.0)),
+    load=Load("rate", steps=(), rates=(5.0, 20.0), warmup_requests=0, warmup_s=2.0, window_s=10.0, window_requests=5),
+)
+
+
+def test_a_view_of_a_load_by_rate(tmp_path: Path) -> None:
+    """Since its start 10 s ago 43 ended and 7 are in flight: 5/s; of 40 s of window 200 were measured: 5/s as well."""
+    over = {"step": 0, "started_at": 40.0, "window_started_at": 44.0, "window_ended_at": 84.0, "ended_at": 86.0}
+    now = {"step": 1, "started_at": 100.0, "window_started_at": 104.0, "window_ended_at": None, "ended_at": None}
+    runfolder.write_json(tmp_path / runfolder.RUN, {"started_at": 40.0, "ended_at": None, "steps": [over, now]})
+    append(
+        tmp_path / runfolder.REQUESTS,
+        *[record()] * 200,
+        *[record(phase="drain")] * 9,
+        *[record(phase="warmup", step=1)] * 20,
+        *[record(step=1)] * 21,
+        *[record("rate_limited", None, step=1)] * 2,
+        *[record("not_sent", None, step=1)] * 3,
+    )
+    append(tmp_path / runfolder.GENERATOR, {"at": 109.0, "worker": "a", "streams": 4, "events": 15},
+           {"at": 109.0, "worker": "b", "streams": 3, "events": 15})  # fmt: skip
+    view = Follower(tmp_path, RATE).look(now=110.0)
+    assert [step.label for step in view.steps] == ["5/s", "20/s"]
+    assert [step.reached_per_s for step in view.steps] == [5.0, 5.0]
+    assert (view.steps[1].ok, view.steps[1].failed, view.steps[1].not_sent) == (21, 2, 3)
+    # a window of 10 s, of which 6 are over, and a drain of 2 s as before
+    assert (view.remaining_s, view.at_least) == (4.0 + 2.0, False)
+    assert show.line(view, RATE) == (
+        "step 2 of 2 · 5 of 20 requests/s · 7 in flight · window 6 s of 10 s · 21 ok · 2 failed (2 rate_limited)"
+        " · 3 not sent · TTFT p50 50 ms · 15 tokens/s · about 6 s left"
+    )
+    text = rendered(view, RATE)
+    for words in ("rate", "reached", "not sent", "5/s", "20/s", "about 6 s left"):
+        assert words in text
+
+
+def test_time_left_by_rate() -> None:
+    """5 of the rarest class, one in four, take 4 s at 5/s and 1 s at 20/s: windows are as long as they are set."""
+    steps = [Step(0, None, "warm-up", phase_s=0.5, rate=5.0), Step(1, None, rate=20.0)]
+    assert remaining(RATE, steps, 0) == 1.5 + 10 + 2 + 10
+    slow = Scenario("s", RATE.classes, load=Load("rate", rates=(1.0,), warmup_s=0.0, window_s=10.0, window_requests=5))
+    assert remaining(slow, [Step(0, None, "warm-up", phase_s=0.0, rate=1.0)], 0) == 20
+
+
+HAND = Scenario("h", RATE.classes, load=Load("hand", steps=(), warmup_requests=1, window_s=60.0))
+
+
+def test_levels_set_by_hand_come_one_by_one(tmp_path: Path) -> None:
+    """Each has a line from the moment it begins; one that was left too early says so; nobody knows what is to come."""
+    follower = Follower(tmp_path, HAND)
+    assert follower.look(now=1.0).steps == []
+    first = {"step": 0, "concurrency": 1, "started_at": 1.0, "window_started_at": None, "window_ended_at": None}
+    runfolder.write_json(tmp_path / runfolder.RUN, {"started_at": 1.0, "steps": [first | {"ended_at": None}]})
+    append(tmp_path / runfolder.REQUESTS, record(phase="warmup"))
+    view = follower.look(now=4.0)
+    assert show.line(view, HAND).startswith("level 1 · - of 1 in flight · warm-up, 1 requests · 0 ok")
+    left = first | {"ended_at": 5.0, "ended_by": "level", "held": False}
+    second = {"step": 1, "concurrency": 8, "started_at": 5.0, "window_started_at": 6.0, "window_ended_at": None}
+    runfolder.write_json(tmp_path / runfolder.RUN, {"started_at": 1.0, "steps": [left, second | {"ended_at": None}]})
+    append(tmp_path / runfolder.REQUESTS, *[record(step=1)] * 3)
+    view = follower.look(now=13.0)
+    assert [(step.label, step.ok) for step in view.steps] == [("1", 0), ("8", 3)]
+    assert (view.current, view.remaining_s, show.left(view)) == (1, None, "")
+    assert "window 7 s of 10 s for a row" in show.line(view, HAND)
+    text = rendered(view, HAND)
+    for words in ("by hand, 12 s gone", "too short for a row", "-/8"):
+        assert words in text
+    assert "window 18 s, a row" in show.line(follower.look(now=24.0), HAND)
 
 
 @pytest.mark.parametrize(
