@@ -144,19 +144,19 @@ class Feed:
 
     def _want_rows(self, run: Run) -> None:
         if self._rows is not None:
+            over = frozenset(row["step"] for row in run.book.steps if row["ended_at"] is not None)
             told = {member.worker: member.finished for member in run.members.values()}
 
             def settled() -> bool:
                 received = run.ledger.received
                 return all(len(received.get(worker, ())) >= finished for worker, finished in told.items())
 
-            self._rows.want(run.prepared.folder, settled)
+            self._rows.want(run.prepared.folder, over, settled)
 
     def _got(self, folder: Path, rows: list[dict[str, Any]]) -> None:
         run = self._run
         if run is not None and run.prepared.folder == folder:
-            over = {row["step"] for row in run.book.steps if row["ended_at"] is not None}
-            self.tally.rows = [row for row in rows if row["step"] in over]
+            self.tally.rows = rows
 
 
 def each(take: Callable[[bytes], None], lines: Sequence[bytes]) -> None:

@@ -24,7 +24,7 @@ SETTLE_S = 5.0
 LOOK_S = 0.1
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
-Wanted = tuple[Path, Callable[[], bool]]
+Wanted = tuple[Path, frozenset[int], Callable[[], bool]]
 
 
 class StepRows:
@@ -36,9 +36,13 @@ class StepRows:
         self._asked = Event()
         self._greenlet = gevent.spawn(self._run)
 
-    def want(self, folder: Path, settled: Callable[[], bool]) -> None:
-        """Have the rows of a run folder made, once its records are there. Returns at once."""
-        self._wanted = (folder, settled)
+    def want(self, folder: Path, over: frozenset[int], settled: Callable[[], bool]) -> None:
+        """Have the rows of the steps that are over made, once their records are there. Returns at once.
+
+        A step that ends while rows are being made has a row only behind the next want: the reporter may have read
+        no more than a part of it.
+        """
+        self._wanted = (folder, over, settled)
         self._asked.set()
 
     def _run(self) -> None:
@@ -47,12 +51,12 @@ class StepRows:
             self._asked.clear()
             if self._wanted is None:
                 continue
-            folder, settled = self._wanted
+            folder, over, settled = self._wanted
             deadline = time.monotonic() + SETTLE_S
             while not settled() and time.monotonic() < deadline:
                 gevent.sleep(LOOK_S)
             try:
-                self._got(folder, made(folder))
+                self._got(folder, [row for row in made(folder) if row["step"] in over])
             except (OSError, ValueError, KeyError) as error:
                 log.warning("llmload: no rows for the live page: %s; llmload report %s tells why", error, folder)
 

@@ -29,7 +29,7 @@ def test_rows_are_the_reporters(tmp_path: Path) -> None:
 
 
 def test_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not before the records are there; steps that end meanwhile are served together by one more."""
+    """Not before the records are there; steps that end meanwhile are served together by one more, and not by this."""
     made: list[Path] = []
     there: list[bool] = []
     first, second, third = (tmp_path / name for name in ("1", "2", "3"))
@@ -39,18 +39,18 @@ def test_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         made.append(folder)
         if folder == first:
             raise ValueError("no JSON")
-        return [{"step": 0}]
+        return [{"step": 0}, {"step": 1}]
 
     monkeypatch.setattr(steprows, "made", slowly)
     got: list[Any] = []
     rows = steprows.StepRows(lambda *given: got.append(given))
-    rows.want(first, lambda: bool(there))
+    rows.want(first, frozenset({0}), lambda: bool(there))
     gevent.sleep(0.2)
     assert made == []
     there.append(True)
     gevent.sleep(0.12)  # a look, and the first is on its way
     for folder in (second, third):
-        rows.want(folder, lambda: True)
+        rows.want(folder, frozenset({0}), lambda: True)
     gevent.sleep(0.4)
     assert made == [first, third]
     assert got == [(third, [{"step": 0}])]
