@@ -36,6 +36,7 @@ def chromium(folder: Path, size: tuple[int, int] = LAPTOP) -> Iterator[Chrome]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     # A path is given, so that selenium looks for no driver of its own, and downloads none.
     browser = Chrome(options, Service(executable_path=str(DRIVER), env={"SE_OFFLINE": "true", **_environment(folder)}))
+    browser.downloads = downloads
     try:
         yield browser
     finally:

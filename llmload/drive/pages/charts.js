@@ -58,13 +58,14 @@ const OUTCOMES = ["--fail", "--p95", "--p99", "--p50"];
 function byOutcome(past) {
   const names = past.names("by outcome");
   const total = (name) => past.column(`by outcome.${name}`).reduce((sum, value) => sum + (value ?? 0), 0);
+  const each = (name) => (past) => past.column(`by outcome.${name}`).map((value) => value ?? 0); // before the first there was none
   const order = new Map(names.map((name) => [name, total(name)]));
   names.sort((one, other) => order.get(other) - order.get(one));
   const series = names.slice(0, OUTCOMES.length).map((name, at) => ({
-    name: name.replaceAll("_", " "), colour: OUTCOMES[at], from: ofAll(`by outcome.${name}`),
+    name: name.replaceAll("_", " "), colour: OUTCOMES[at], from: each(name),
   }));
   const rest = names.slice(OUTCOMES.length).map((name) => `by outcome.${name}`);
-  const sum = (past) => past.t.map((_, at) => rest.reduce((all, name) => all + (past.column(name)[at] ?? 0), 0));
+  const sum = (past) => rest.map((name) => past.column(name)).reduce((all, column) => all.map((sum, at) => sum + (column[at] ?? 0)), past.t.map(() => 0));
   return rest.length ? [...series, { name: "others", colour: "--aim", from: sum }] : series;
 }
 
@@ -203,7 +204,7 @@ class Chart {
         legend: { show: false },
         cursor: { sync: { key: "llmload" }, y: false, points: { size: 6 }, drag: { x: false, y: false } },
         scales: {
-          x: { time: false, range: (_, low, high) => [low ?? 0, Math.max(high ?? 0, (low ?? 0) + 10)] },
+          x: { time: false, range: (_, low, high) => between(low ?? 0, high ?? 0) },
           y: log ? { distr: 3 } : { range: (_, low, high) => [0, Math.max(high ?? 0, least) * 1.08 || 1] },
         },
         axes: [
@@ -228,6 +229,12 @@ class Chart {
   }
 }
 
+// The run's beginning is in sight if it is near, and ten seconds at least.
+function between(low, high) {
+  const from = low < 15 ? Math.min(0, low) : low;
+  return [from, Math.max(high, from + 10)];
+}
+
 function line(series) {
   return {
     stroke: () => colour(series.colour),
@@ -235,7 +242,7 @@ function line(series) {
     width: series.dash ? 1.25 : 1.75,
     dash: series.dash,
     paths: series.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
-    points: { size: 5, width: 0, fill: () => colour(series.colour) },
+    points: series.dash ? { show: false } : { size: 5, width: 0, fill: () => colour(series.colour) },
   };
 }
 

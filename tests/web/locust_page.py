@@ -1,0 +1,64 @@
+"""Locust's own page as a person uses it: its form, its buttons, its dialogue. It is React: elements come and go."""
+
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException, WebDriverException
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.web.browser import until
+
+SUBMIT = "button[type=submit]"
+
+
+def opened(browser: Chrome, url: str) -> None:
+    """Open it, once it is served."""
+
+    def there() -> bool:
+        try:
+            browser.get(url)
+        except WebDriverException:
+            return False
+        return "Locust" in browser.title
+
+    until(there)
+
+
+def fill(browser: Chrome, **fields: str) -> None:
+    """Type into fields by their names."""
+    for name, value in fields.items():
+        until(lambda name=name: browser.find_elements(By.NAME, name))  # type: ignore[misc]
+        field = browser.find_element(By.NAME, name)
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(value)
+        assert field.get_attribute("value") == value
+
+
+def press(browser: Chrome, words: str, limit_s: float = 20.0) -> None:
+    """Press a button by its words, once it is there."""
+
+    def pressed() -> bool:
+        try:
+            browser.find_element(By.XPATH, f"//button[normalize-space()='{words}']").click()
+        except (NoSuchElementException, StaleElementReferenceException):
+            return False
+        return True
+
+    until(pressed, limit_s)
+
+
+def edit(browser: Chrome, users: int) -> None:
+    """Ask for another number of users while it runs."""
+    press(browser, "Edit")
+    fill(browser, userCount=str(users))
+    press(browser, "Update")
+    until(lambda: not browser.find_elements(By.NAME, "userCount"))
+
+
+def status(browser: Chrome) -> str:
+    """What stands in its head: status, users, workers, failures."""
+    return " ".join(browser.find_element(By.TAG_NAME, "header").text.split())
+
+
+def until_running(browser: Chrome) -> None:
+    """Wait until the run is on."""
+    until(lambda: "RUNNING" in status(browser) and "EDIT" in status(browser).upper())
