@@ -132,4 +132,4 @@ def _said(item: failures.Failure) -> str:
 def _marks(table: Table) -> list[RenderableType]:
     """What the marks in a table mean."""
     words = "   ".join(f"{sign} {meaning}" for sign, meaning in table.marks.items())
-    return [Text(f" {words}", style="dim")] if words else []
+    return [Padding(Text(words, style="dim"), (0, 0, 0, 1))] if words else []

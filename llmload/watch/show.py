@@ -102,9 +102,8 @@ def picture(view: View, scenario: Scenario) -> RenderableType:
     """The run as a table, one row for each step; above it how far it has come, below it what failed."""
     table = Table(box=None, padding=(0, 1), header_style="dim", pad_edge=False)
     table.add_column("")
-    load = ("rate", "reached", "in flight") if scenario.load.kind == "rate" else ("in flight",)
-    unsent = ("not sent",) if any(step.not_sent for step in view.steps) else ()
-    for name in (*load, "ok", "failed", *unsent, "TTFT p50", "tokens/s"):
+    load = ("requests/s", "in flight") if scenario.load.kind == "rate" else ("in flight",)
+    for name in (*load, "ok", "failed", "TTFT p50", "tokens/s"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", overflow="ellipsis", no_wrap=True)
     for step in view.steps:
@@ -112,21 +111,20 @@ def picture(view: View, scenario: Scenario) -> RenderableType:
     parts: list[RenderableType] = [head(view, scenario), Text(), table]
     if failed := failures(view.steps):
         parts.append(Text(f"\nfailed: {failed}", "red"))
+    if unsent := ", ".join(f"{step.not_sent} at {step.label}" for step in view.steps if step.not_sent):
+        parts.append(Text(f"\nnot sent: {unsent}", "yellow"))
     return Group(*parts)
 
 
 def row(table: Table, step: Step, view: View, scenario: Scenario) -> None:
     """One step of the table."""
     if step.phase == "to come":
-        table.add_row("", step.label, style="dim")
+        table.add_row("", f"{step.rate:g}" if step.rate is not None else step.label, style="dim")
         return
     live = step.index == view.current
     load = [f"{amount(view.in_flight)}/{step.concurrency}" if live else step.label]
     if step.rate is not None:
-        load = [step.label, amount(step.reached_per_s), amount(view.in_flight) if live else ""]
-    unsent = (
-        [Text(str(step.not_sent), "yellow" if step.not_sent else "")] if any(s.not_sent for s in view.steps) else []
-    )
+        load = [f"{amount(step.reached_per_s)}/{step.rate:g}", amount(view.in_flight) if live else ""]
     mark, colour = MARKS[step.phase], "cyan" if live else "green"
     if not step.held:
         mark, colour = "·", "dim"
@@ -138,7 +136,6 @@ def row(table: Table, step: Step, view: View, scenario: Scenario) -> None:
         *load,
         str(step.ok),
         Text(str(step.failed), "red" if step.failed else ""),
-        *unsent,
         amount(step.ttft_p50_ms, "ms"),
         amount(step.tokens_per_s),
         Text(note, "cyan" if live else "yellow"),

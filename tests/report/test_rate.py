@@ -100,7 +100,7 @@ def test_late_dispatch_is_in_the_latency_from_the_schedule(tmp_path: Path) -> No
     assert row["e2e_ms"]["ok"]["max"] == pytest.approx(1000)
     assert row["from_schedule"]["e2e_ms"]["ok"]["p50"] == pytest.approx(5050, abs=0.01)
     assert row["from_schedule"]["e2e_ms"]["ok"]["p99"] == pytest.approx(9100, abs=0.01)
-    assert "(p99 8,100 ms, at most 8,100 ms at 100/s)" in only(built, "requests were sent later than planned")
+    assert "(p99 8,100 ms at 100/s; at most 8,100 ms)" in only(built, "requests were sent later than planned")
     assert "sent - planned in ms, median and most: 4050.00 and 8100.0 at 100/s" in files.FORMATS["table"](built)
 
 

@@ -191,7 +191,7 @@ def test_a_view_of_a_load_by_rate(tmp_path: Path) -> None:
         " · 3 not sent · TTFT p50 50 ms · 15 tokens/s · about 6 s left"
     )
     text = rendered(view, RATE)
-    for words in ("rate", "reached", "not sent", "5/s", "20/s", "about 6 s left"):
+    for words in ("requests/s", "5/5", "5/20", "about 6 s left", "failed: 2 rate_limited", "not sent: 3 at 20/s"):
         assert words in text
 
 
