@@ -1,6 +1,6 @@
 """One process's part of a load by rate, with a client that obeys the test: who is sent, who is not."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import gevent
 import pytest
 
+from llmload.drive import arriving
 from llmload.drive.arriving import Arriving
 from llmload.record import clock, spool
 from tests.drive.test_session import Bench, User
@@ -27,9 +28,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 def begin(bench: Bench, room: int = 100, starts_in_s: float = 0.0, **more: Any) -> Any:
     """The gate opens for a step by rate; returns the greenlet of the user that sends."""
     bench.begin(**{"concurrency": None, "rate": RATE, "room": room, "starts_at": clock.now() + starts_in_s, **more})
-    arriving = bench.session.arriving
-    assert arriving is not None
-    return gevent.spawn(arriving.follow, User(), bench.session)
+    step = bench.session.arriving
+    assert step is not None
+    return gevent.spawn(step.follow, User(), bench.session)
 
 
 def end(bench: Bench, user: Any) -> list[dict[str, Any]]:
@@ -41,12 +42,18 @@ def end(bench: Bench, user: Any) -> list[dict[str, Any]]:
     return sorted(bench.records(), key=lambda row: row["seq"])
 
 
+def until(done: Callable[[], bool]) -> None:
+    """Wait for something, five seconds at most: this machine may be busy."""
+    with gevent.Timeout(5):
+        while not done():
+            gevent.sleep(0.01)
+
+
 def test_arrivals_wait_for_no_answer(bench: Bench) -> None:
     """Nothing ever ends, and all that is due is sent: each at its time, its schedule in its record."""
     user = begin(bench, starts_in_s=0.05)
-    gevent.sleep(0.2)
+    until(lambda: len(bench.client.open) > 20)
     rows = end(bench, user)
-    assert len(rows) >= 10
     first = rows[0]["scheduled_at"]
     assert [row["scheduled_at"] for row in rows] == pytest.approx([first + n / RATE for n in range(len(rows))])
     assert {(row["rate"], row["concurrency"], row["outcome"]) for row in rows} == {(RATE, None, "cancelled")}
@@ -59,14 +66,14 @@ def test_what_finds_no_room_is_not_sent(bench: Bench) -> None:
     bench.events.request.add_listener(lambda **facts: heard.append(repr(facts["exception"])))
     user = begin(bench, room=2)
     bench.hear("measure")
-    gevent.sleep(0.1)
+    until(lambda: len(bench.client.open) == 2 and bench.session.status()["not_sent"] > 3)
     status = bench.session.status()
     assert (status["in_flight"], status["started"] - status["finished"]) == (2, 2)
     assert sum(status["sent"].values()) == status["started"] == status["not_sent"] + 2
     assert (status["failed"], status["asked_tokens"]) == (0, 14)
     rows = end(bench, user)
-    assert [row["outcome"] for row in rows[:4]] == ["cancelled", "cancelled", "not_sent", "not_sent"]
-    left = rows[2]
+    assert sorted(row["outcome"] for row in rows)[:3] == ["cancelled", "cancelled", "not_sent"]
+    left = next(row for row in rows if row["outcome"] == "not_sent")
     assert left["error"] == "2 in flight already, all that this worker may have"
     assert {left[name] for name in ("sent_at", "ttft_ms", "end_ms", "connect_ms", "last_token_ms")} == {None}
     assert left["scheduled_at"] is not None
@@ -78,9 +85,9 @@ def test_what_finds_no_room_is_not_sent(bench: Bench) -> None:
 def test_a_place_that_is_left_is_taken_again(bench: Bench) -> None:
     """The one that ends makes room for one, not for all that found none before."""
     user = begin(bench, room=1)
-    gevent.sleep(0.05)
+    until(lambda: bool(bench.client.open))
     bench.client.finish()
-    gevent.sleep(0.05)
+    until(lambda: bool(bench.client.open))
     rows = end(bench, user)
     assert sum(row["outcome"] != "not_sent" for row in rows) == 2
 
@@ -100,12 +107,20 @@ def test_a_process_that_was_held_up_sends_all_the_same(bench: Bench) -> None:
     assert {row["outcome"] for row in rows} == {"cancelled"}
 
 
+def test_a_process_that_is_behind_takes_no_turns(bench: Bench) -> None:
+    """A turn of the loop for each request would hold up a loop that has few turns for good."""
+    bench.session.turnstile.enter = lambda: gevent.sleep(10)  # type: ignore[method-assign]
+    user = begin(bench, starts_in_s=-1.0, room=1000)
+    until(lambda: bench.session.status()["started"] >= 190)
+    user.kill()
+
+
 def test_two_processes_deal_the_schedule(bench: Bench) -> None:
     """The second of two takes the second, the fourth …, and the calls of those numbers, anew in the window."""
     user = begin(bench, rank=1, stride=2)
-    gevent.sleep(0.03)
+    until(lambda: len(bench.client.open) > 3)
     bench.hear("measure")
-    gevent.sleep(0.05)
+    until(lambda: len(bench.client.open) > 8)
     rows = end(bench, user)
     gaps = {round((b["scheduled_at"] - a["scheduled_at"]) * RATE) for a, b in pairwise(rows)}
     assert gaps == {2}
@@ -119,7 +134,7 @@ def test_the_schedule_goes_by_the_masters_clock(bench: Bench) -> None:
     """A worker whose clock is 100 s ahead begins at its own time of that moment."""
     bench.session._apart = Ahead()  # type: ignore[assignment]
     user = begin(bench, starts_in_s=-100.0)
-    gevent.sleep(0.05)
+    until(lambda: bool(bench.client.open))
     rows = end(bench, user)
     assert rows[0]["scheduled_at"] == pytest.approx(clock.now(), abs=5)
 
@@ -133,27 +148,26 @@ class Ahead:
 def test_a_budget_ends_the_arrivals(bench: Bench) -> None:
     """The third one finds nothing left; what was not sent for want of room cost nothing."""
     user = begin(bench, room=1, requests=2)
-    gevent.sleep(0.05)
-    assert not bench.session.status()["out_of_budget"]
-    bench.client.finish()
-    gevent.sleep(0.05)
-    bench.client.finish()
-    gevent.sleep(0.05)
+    until(lambda: bench.session.status()["not_sent"] > 5)
+    for _ in range(2):
+        until(lambda: bool(bench.client.open))
+        assert not bench.session.status()["out_of_budget"]
+        bench.client.finish()
+    user.join(5)
     assert bench.session.status()["out_of_budget"]
-    user.join(1)
     assert user.dead
     rows = end(bench, user)
     assert [row["outcome"] for row in rows if row["outcome"] != "not_sent"] == ["ok", "ok"]
 
 
-def test_what_was_on_its_way_at_the_end_is_not_lost(bench: Bench) -> None:
+def test_what_was_on_its_way_at_the_end_is_not_lost(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Due before the end of the step, cut before it came to the wire: not sent, and said to be."""
-    user = begin(bench, starts_in_s=-0.05)
-    bench.session.turnstile.enter = lambda: gevent.sleep(0.05)  # type: ignore[method-assign]
-    gevent.sleep(0.02)
+    monkeypatch.setattr(arriving, "BEHIND_S", 10.0)
+    user = begin(bench)
+    bench.session.turnstile.enter = lambda: gevent.sleep(0.5)  # type: ignore[method-assign]
+    until(lambda: bench.session.status()["in_flight"] > 3)
     waiting = bench.session.status()["in_flight"]
     rows = end(bench, user)
-    assert waiting >= 10
     assert [(row["outcome"], row["error"]) for row in rows] == [
         ("not_sent", "the step ended before it could be sent")
     ] * (len(rows))
@@ -163,13 +177,13 @@ def test_what_was_on_its_way_at_the_end_is_not_lost(bench: Bench) -> None:
 def test_one_user_follows_the_schedule(bench: Bench) -> None:
     """Locust may bring up two in one worker: the second waits, nothing is sent twice; a killed one is replaced."""
     first = begin(bench)
-    arriving = bench.session.arriving
-    assert isinstance(arriving, Arriving)
-    second = gevent.spawn(arriving.follow, User(), bench.session)
-    gevent.sleep(0.03)
+    step = bench.session.arriving
+    assert isinstance(step, Arriving)
+    second = gevent.spawn(step.follow, User(), bench.session)
+    until(lambda: len(bench.client.open) > 5)
     first.kill()
-    third = gevent.spawn(arriving.follow, User(), bench.session)
-    gevent.sleep(0.03)
+    third = gevent.spawn(step.follow, User(), bench.session)
+    until(lambda: len(bench.client.open) > 15)
     rows = end(bench, third)
     second.join(1)
     numbers = [round((row["scheduled_at"] - rows[0]["scheduled_at"]) * RATE) for row in rows]
