@@ -46,7 +46,7 @@ def test_shares_never_sum_to_more_than_is_left(users: list[int], left: int) -> N
 
 
 def test_marks_are_compared_on_one_clock() -> None:
-    """Said at 100.000; heard at 105.020 by a clock that is 5 s ahead, and at 100.004 by one that is not: 20 ms apart."""
+    """Said at 100.000; heard at 105.020 by a clock that is 5 s ahead, at 100.004 by one that is not: 20 ms apart."""
     ahead = member(heard_at=105.020, clock_offset_ms=5000.0)
     assert apart_ms([ahead, member(heard_at=100.004, clock_offset_ms=0.5)], 100.0) == pytest.approx(20.0)
     assert apart_ms([member(heard_at=99.990)], 100.0) == pytest.approx(10.0)
