@@ -9,7 +9,7 @@ import pytest
 from llmload.record.record import CUT_BY_DRAIN
 from llmload.report import head
 from llmload.report.building import Built
-from tests.report.synthetic import START, record, second, step
+from tests.report.synthetic import START, by_rate, planned, record, second, step
 from tests.report.worked import built_of
 
 WATCHED = [second(at) for at in range(10)]
@@ -250,6 +250,53 @@ def test_a_clock_that_was_set(tmp_path: Path, drift: dict[str, Any], who: str) -
     """Over a second is said, with whose clock and by how much; half a second is not."""
     assert who in only(run(tmp_path / "a", clean(3), run=drift), "the clock was set during the run")
     none(run(tmp_path / "b", clean(3), run={"clock_drift_s": 0.5}), "the clock was set")
+
+
+def test_clocks_that_are_apart_or_known_badly(tmp_path: Path) -> None:
+    """J12: over 50 ms is said with the number, and so is an offset that is known to no better; every one is printed."""
+    apart = {"w1": {"clock_offset_ms": 5000.0, "clock_error_ms": 0.2}, "w2": {"clock_offset_ms": -49.0}}
+    built = run(tmp_path / "a", clean(3), run={"workers": apart})
+    assert "worker w1 by +5,000 ms. Durations are not touched" in only(built, "clocks are apart")
+    assert dict(head.settings(built.facts))["clocks of the workers"] == (
+        "against the master's: w1 +5,000.0 ms ± 0.2, w2 -49.0 ms; windows are cut by these"
+    )
+    vague = {"w1": {"clock_offset_ms": 1.0, "clock_error_ms": 80.0}}
+    assert "worker w1's to ± 80 ms" in only(run(tmp_path / "b", clean(3), run={"workers": vague}), "compared well")
+    near = {"w1": {"clock_offset_ms": -50.0, "clock_error_ms": 50.0}, "w2": {"clock_offset_ms": None}}
+    none(run(tmp_path / "c", clean(3), run={"workers": near}), "clocks")
+
+
+def four_workers(die_at: float) -> list[dict[str, Any]]:
+    """A line of each of four workers each second; the last one's end."""
+    names = ("w1", "w2", "w3", "w4")
+    return [second(at, name) for at in range(41) for name in names if name != "w4" or at <= die_at]
+
+
+def test_a_worker_that_fell_out(tmp_path: Path) -> None:
+    """J11: of eight in flight, two each, the last two are gone after 10 of 40 s: 6 + 2 · 10 / 40 are 6.5 of 8."""
+    rows = [record(n, sent=0.0, ttft=40_000.0, gaps=[], concurrency=8, worker=f"w{n // 2 + 1}") for n in range(6)]
+    rows += [
+        record(n, sent=0.0, outcome="no_response", end=10_000.0, concurrency=8, worker="w4") for n in range(2)
+    ]  # fmt: skip
+    for n, row in enumerate(rows):
+        row["seq"] = n % 2
+    built = built_of(tmp_path / "a", rows, [step(0, 8, 0, 40)], generator=four_workers(10.0))
+    words = only(built, "fell out")
+    assert words.startswith(
+        "worker w4 fell out inside the window at 8 in flight: 3 of 4 workers were left, and the load"
+    )
+    assert "offered is 6.5 of 8 in flight on average" in words
+    none(built, "fewer requests in flight")
+    none(built_of(tmp_path / "b", rows, [step(0, 8, 0, 40)], generator=four_workers(38.0)), "fell out")
+
+
+def test_a_worker_that_fell_out_of_an_open_loop(tmp_path: Path) -> None:
+    """Of four arrivals a second one is missing from the tenth second on: 130 in 40 s."""
+    rows = [planned(n, n / 4, rate=4.0, worker=f"w{n % 4 + 1}") for n in range(160) if n % 4 < 3 or n < 40]
+    for n, row in enumerate(rows):
+        row["seq"] = sum(other["worker"] == row["worker"] for other in rows[:n])
+    built = built_of(tmp_path, rows, [step(0, None, 0, 40, rate=4.0)], generator=four_workers(10.0), load=by_rate(4.0))
+    assert "offered is 3.25 of 4 requests/s on average" in only(built, "fell out")
 
 
 def test_more_in_flight_than_a_closed_loop_can_have(tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ from llmload.report.facts import Facts
 from llmload.report.rows import ALL, StepRows
 from llmload.report.steps import Step
 
+SILENT_S = 3.0
+"""A worker whose lines in generator.jsonl end so long before those of others has fallen out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -27,6 +30,15 @@ class Case:
             for row in item.rows:
                 if row["workload"] != ALL:
                     yield item.step, row
+
+    def workers(self, step: Step) -> tuple[int, list[str]]:
+        """How many workers were there in a window, and which of them were not heard of again before it ended."""
+        samples = self.facts.samples
+        if step.begin is None or step.end is None:
+            return 0, []
+        end = min(step.end, float(samples.at.max(initial=step.begin)))
+        there = set(samples.worker[(samples.at >= step.begin) & (samples.at <= step.end)])
+        return len(there), sorted(name for name in there if samples.at[samples.worker == name].max() < end - SILENT_S)
 
 
 def percent(share: float) -> str:

@@ -9,14 +9,12 @@ from numpy.typing import NDArray
 from llmload.record.record import CUT_BY_DRAIN
 from llmload.report.doubts import arrivals
 from llmload.report.doubts.case import Case, at, listed, percent
-from llmload.report.generator import Health, Samples
+from llmload.report.generator import Health
 from llmload.report.steps import Step
 
 FULL = 0.98
 """Share of the requests asked for that must have been in flight."""
 CLOCK_MS = 50.0
-SILENT_S = 3.0
-"""A worker whose lines in generator.jsonl end so long before those of others has fallen out."""
 DRIFT_S = 1.0
 """Seconds by which a machine's clock may have been set or have drifted during a run."""
 LIMITS = {
@@ -108,7 +106,7 @@ def clocks(case: Case) -> Iterator[str]:
 def fallen(case: Case) -> Iterator[str]:
     """Workers that fell out inside a window: how many were left, and the load that was really offered."""
     for step, row in case.whole():
-        there, gone = _workers(case.facts.samples, step)
+        there, gone = case.workers(step)
         if not gone:
             continue
         mean = row["in_flight_mean"] or 0.0
@@ -119,15 +117,6 @@ def fallen(case: Case) -> Iterator[str]:
             f"worker {listed(gone)} fell out inside the window {at([step])}: {there - len(gone)} of {there} workers "
             f"were left, and the load that was really offered is {offered} on average. Repeat the step"
         )
-
-
-def _workers(samples: Samples, step: Step) -> tuple[int, list[str]]:
-    """How many workers were there in a window, and which of them were not heard of again before it ended."""
-    if step.begin is None or step.end is None:
-        return 0, []
-    end = min(step.end, float(samples.at.max(initial=step.begin)))
-    there = set(samples.worker[(samples.at >= step.begin) & (samples.at <= step.end)])
-    return len(there), sorted(name for name in there if samples.at[samples.worker == name].max() < end - SILENT_S)
 
 
 def drift(case: Case) -> Iterator[str]:
@@ -185,7 +174,7 @@ def not_full(case: Case) -> Iterator[str]:
         and step.concurrency
         and row["in_flight_mean"] is not None
         and row["in_flight_mean"] < FULL * step.concurrency
-        and not _workers(case.facts.samples, step)[1]  # told already
+        and not case.workers(step)[1]  # told already
     ]
     if short:
         yield (
