@@ -34,7 +34,10 @@ class Received:
         return self.upto + len(self.beyond)
 
     def add(self, seq: int) -> None:
-        """Note one seq."""
+        """Note one seq, which did not come before."""
+        if seq == self.upto and not self.beyond:
+            self.upto += 1
+            return
         self.beyond.add(seq)
         while self.upto in self.beyond:
             self.beyond.remove(self.upto)

@@ -79,7 +79,12 @@ class Facts:
 
     def gaps_of(self, chosen: Flags) -> Floats:
         """All gaps of the chosen attempts, in one row."""
-        return self.gaps_ms[np.repeat(chosen, np.diff(self.offsets))]
+        places = np.flatnonzero(chosen)
+        if not len(places):
+            return np.empty(0)
+        first, last = int(places[0]), int(places[-1]) + 1  # attempts of a step lie together: look at no others
+        offsets = self.offsets[first : last + 1]
+        return self.gaps_ms[offsets[0] : offsets[-1]][np.repeat(chosen[first:last], np.diff(offsets))]
 
     @property
     def loop(self) -> str:

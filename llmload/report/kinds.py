@@ -4,6 +4,7 @@ Pure. What a record does not have is None, and allowed, but for the few values w
 belongs.
 """
 
+from operator import countOf
 from typing import Any, get_args
 
 from llmload.record.record import Phase
@@ -54,10 +55,12 @@ class Right:
         right = self._seen.get(types)
         if right is None:
             right = self._seen[types] = all(kind in KINDS[name] for name, kind in zip(ALL, types, strict=True))
-        return (
-            right
-            and values[_PHASE] in _PHASES
-            and all(0 <= (values[place] or 0) < LARGEST for place in _PLACES)
-            and set(map(type, values[_FLAGS] or ())) <= {str}
-            and set(map(type, values[_GAPS] or ())) <= _NUMBERS
+        if not right or values[_PHASE] not in _PHASES:
+            return False
+        for place in _PLACES:
+            if not 0 <= (values[place] or 0) < LARGEST:
+                return False
+        flags, gaps = values[_FLAGS], values[_GAPS] or ()
+        return (not flags or set(map(type, flags)) <= {str}) and (
+            countOf(map(type, gaps), float) == len(gaps) or set(map(type, gaps)) <= _NUMBERS
         )

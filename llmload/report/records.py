@@ -48,7 +48,7 @@ START: dict[str, frozenset[type]] = {
 }
 """The line of a spool before a request, and which types its values have."""
 
-CHUNK = 5_000
+CHUNK = 1_000
 """Records turned into columns at a time; as dictionaries they take many times the memory."""
 FLAG_BITS = 63
 """Different flags that fit into a column; further ones, which no llmload writes, are left out."""
@@ -78,6 +78,14 @@ class _Codes:
     def __init__(self, words: tuple[str, ...] = ()) -> None:
         self.codes: dict[str, int] = {word: code for code, word in enumerate(words)}
 
+    def all_of(self, words: tuple[Any, ...]) -> NDArray[np.int32]:
+        """The numbers of a column of words."""
+        known = self.codes | {None: -1}
+        try:
+            return np.fromiter(map(known.__getitem__, words), dtype=np.int32, count=len(words))
+        except (KeyError, TypeError):  # a word that is new, or none
+            return np.fromiter(map(self.of, words), dtype=np.int32, count=len(words))
+
     def of(self, word: Any) -> int:
         """The number of a word."""
         if word is None:
@@ -91,11 +99,33 @@ class _Codes:
 
 
 @dataclass(slots=True)
+class _Gaps:
+    """All gaps in one array that grows in its place, so that they are never there twice."""
+
+    values: NDArray[np.float64] = field(default_factory=lambda: np.empty(1024))
+    n: int = 0
+
+    def add(self, lists: list[list[float]], count: int) -> None:
+        """Append the numbers of these lists, of which there are so many."""
+        end = self.n + count
+        if end > len(self.values):
+            self.values.resize(end + end // 8, refcheck=False)
+        self.values[self.n : end] = np.fromiter(chain.from_iterable(lists), dtype=np.float64, count=count)
+        self.n = end
+
+    def whole(self) -> NDArray[np.float64]:
+        """The array, of which nothing is left here."""
+        values, self.values = self.values, np.empty(0)
+        values.resize(self.n, refcheck=False)
+        return values
+
+
+@dataclass(slots=True)
 class _Columns:
     """Columns as they grow, chunk by chunk."""
 
     parts: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
-    gaps: list[NDArray[np.float64]] = field(default_factory=list)
+    gaps: _Gaps = field(default_factory=_Gaps)
     words: dict[str, _Codes] = field(default_factory=lambda: {name: _Codes() for name in WORDS})
     flags: _Codes = field(default_factory=lambda: _Codes(FLAGS))
 
@@ -108,35 +138,25 @@ class _Columns:
         for name in INTS:
             new[name] = np.array([value or 0 for value in values[name]], dtype=np.int64)
         for name, codes in self.words.items():
-            new[name] = np.array([*map(codes.of, values[name])], dtype=np.int32)
+            new[name] = codes.all_of(values[name])
         new["new_connection"] = np.array([bool(value) for value in values["new_connection"]], dtype=bool)
         bits = self.flags.of
         new["flags"] = np.array(
             [
-                sum({1 << place for flag in flags or () if (place := bits(flag)) < FLAG_BITS})
+                sum({1 << place for flag in flags if (place := bits(flag)) < FLAG_BITS}) if flags else 0
                 for flags in values["flags"]
             ],
             dtype=np.int64,
         )
-        lists = [gaps or () for gaps in values["gaps_ms"]]
+        lists = [gaps or [] for gaps in values["gaps_ms"]]
         new["gaps"] = np.array([len(gaps) for gaps in lists], dtype=np.int64)
-        self.gaps.append(np.fromiter(chain.from_iterable(lists), dtype=np.float64, count=int(new["gaps"].sum())))
+        self.gaps.add(lists, int(new["gaps"].sum()))
         for name, column in new.items():
             self.parts.setdefault(name, []).append(column)
 
     def joined(self, name: str) -> NDArray[Any]:
         """One whole column; its parts are let go."""
         return np.concatenate(self.parts.pop(name))
-
-    def joined_gaps(self) -> NDArray[np.float64]:
-        """All gaps; each part is let go when it was copied, so that they are never there twice."""
-        whole = np.empty(sum(map(len, self.gaps)))
-        at = len(whole)
-        while self.gaps:
-            part = self.gaps.pop()
-            whole[at - len(part) : at] = part
-            at -= len(part)
-        return whole
 
 
 def read(folder: Path) -> Table:
@@ -167,7 +187,7 @@ def _read(folder: Path) -> Table:
             rows = []
     columns.add(rows)  # at least one part, so that a run without records has its columns
     offsets = np.concatenate(([0], np.cumsum(columns.joined("gaps")))).astype(np.int64)
-    gaps = columns.joined_gaps()
+    gaps = columns.gaps.whole()
     data: dict[str, Any] = {name: columns.joined(name) for name in (*INTS, *FLOATS, "new_connection", "flags")}
     for name, codes in columns.words.items():
         data[name] = pd.Categorical.from_codes(
@@ -239,8 +259,11 @@ def _record(row: dict[str, Any], right: Right, path: Path) -> Values | None:
 
 
 def _first(values: Values, seen: dict[str, Received]) -> bool:
-    have = seen.setdefault(values[_WORKER], Received())
-    if values[_SEQ] in have:
+    worker, seq = values[_WORKER], values[_SEQ]
+    have = seen.get(worker)
+    if have is None:
+        have = seen[worker] = Received()
+    if seq in have:
         return False
-    have.add(values[_SEQ])
+    have.add(seq)
     return True

@@ -150,7 +150,7 @@ def _good(facts: Facts, columns: "_Columns") -> Flags | None:
 def _step(facts: Facts, columns: _Columns, step: Step) -> StepRows:
     """All rows of a step."""
     here = columns.step == step.index
-    gaps = np.sort(facts.gaps_of(here & columns.ok))
+    gaps = _gaps(facts, here & columns.ok)
     tokens: list[throughput.Tokens | None] = [None] * (len(facts.workloads) + 1)
     health = generator.Health(None, None, None, 0)
     if step.begin is not None and step.end is not None and step.end > step.begin:
@@ -163,7 +163,7 @@ def _step(facts: Facts, columns: _Columns, step: Step) -> StepRows:
             step,
             name,
             mine := here & (columns.group == code),
-            np.sort(facts.gaps_of(mine & columns.ok)),
+            _gaps(facts, mine & columns.ok),
             tokens[code],
             health,
         )
@@ -171,6 +171,13 @@ def _step(facts: Facts, columns: _Columns, step: Step) -> StepRows:
     ]
     parts.append(_Part(step, ALL, here, gaps, tokens[-1], health))
     return StepRows(step, tuple(_row(facts, columns, part) for part in parts), health)
+
+
+def _gaps(facts: Facts, chosen: Flags) -> Floats:
+    """The gaps of attempts, ascending."""
+    gaps = facts.gaps_of(chosen)
+    gaps.sort()  # in its place: there may be a hundred million
+    return gaps
 
 
 def _row(facts: Facts, columns: _Columns, part: _Part) -> dict[str, Any]:

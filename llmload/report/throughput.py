@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-CHUNK = 2_000_000
-"""Events that are unfolded at a time: bounds memory, whatever the length of the run."""
+CHUNK = 250_000
+"""Events that are unfolded at a time: bounds memory, whatever the length of the run, and fits into a cache."""
 MOST_SECONDS = 1_000_000
 """A longer window (a garbled clock, hardly a run) gets no busiest second: there are no buckets for so many."""
 
