@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from llmload.record.ledger import Range, lost_words
+
 
 @dataclass(frozen=True, slots=True)
 class Lost:
@@ -86,22 +88,9 @@ def count(missing: Sequence[Lost]) -> int:
 
 def sentences(missing: tuple[Lost, ...]) -> list[str]:
     """One sentence per worker: `worker w2: 3 records missing (seq 118-120)`."""
-    workers: dict[str, list[Lost]] = {}
+    workers: dict[str, list[Range]] = {}
     for item in missing:
-        workers.setdefault(item.worker, []).append(item)
-    return [
-        f"worker {worker}: {(n := count(mine))} record{'s' * (n > 1)} missing (seq {ranges(mine)})"
-        for worker, mine in workers.items()
-    ]
-
-
-def ranges(missing: Sequence[Lost]) -> str:
-    """Seqs of one worker in words, ascending: `3, 5-7`, at most eight of them."""
-    parts: list[list[int]] = []
-    for item in missing:
-        if parts and item.seq == parts[-1][1] + 1:
-            parts[-1][1] = item.seq + item.n - 1
-        else:
-            parts.append([item.seq, item.seq + item.n - 1])
-    words = [str(first) if first == last else f"{first}-{last}" for first, last in parts[:8]]
-    return ", ".join(words) + (", …" if len(parts) > 8 else "")
+        mine = workers.setdefault(item.worker, [])
+        first = mine.pop()[0] if mine and mine[-1][1] == item.seq - 1 else item.seq
+        mine.append((first, item.seq + item.n - 1))
+    return [lost_words(worker, mine) for worker, mine in workers.items()]
