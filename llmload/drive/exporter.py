@@ -25,6 +25,8 @@ from llmload.load import options
 PATH = "/metrics"
 LINGER_S = 20.0
 """Who scrapes less often than this misses the last values."""
+SAID_S = 3.0
+"""A wait that may be longer is told."""
 SCRAPERS = 16
 """Of more than so many the others are served all the same, and not waited for."""
 SENDS = Stop(
@@ -43,7 +45,7 @@ class Exporter:
         """Where it listens, if it does."""
         self._feed = feed
         self._voice = voice
-        self._scrapes: dict[tuple[str, str], Scrapes] = {}
+        self.scrapes: dict[tuple[str, str], Scrapes] = {}
         """By address and name of who scrapes."""
         registry = CollectorRegistry()
         registry.register(Families(feed))
@@ -61,8 +63,11 @@ class Exporter:
     def linger(self, enough: Callable[[], bool]) -> None:
         """At the end of a process that somebody scrapes: wait until they have the last values, or it is enough."""
         ended = time.monotonic()
-        waiting = {name: times for name, times in self._scrapes.items() if times.due(ended)}
-        deadline = ended + min(max((1.5 * times.every_s + 1 for times in waiting.values()), default=0.0), LINGER_S)
+        waiting = {name: times for name, times in self.scrapes.items() if times.due(ended)}
+        limit_s = min(max((1.5 * times.every_s + 1 for times in waiting.values()), default=0.0), LINGER_S)
+        if limit_s > SAID_S:
+            self._voice.say(f"waiting until Prometheus has the last values, at most {limit_s:.0f} s; Ctrl-C ends it")
+        deadline = ended + limit_s
         while any(times.last < ended for times in waiting.values()) and time.monotonic() < deadline and not enough():
             gevent.sleep(0.05)
         if waiting:
@@ -101,8 +106,8 @@ class Exporter:
         answer: Iterable[bytes] = self._app({**environ, "REQUEST_METHOD": "GET"} if head else environ, start)
         if environ["REQUEST_METHOD"] == "GET":
             who = (str(environ.get("REMOTE_ADDR")), str(environ.get("HTTP_USER_AGENT")))
-            if who in self._scrapes or len(self._scrapes) < SCRAPERS:
-                self._scrapes.setdefault(who, Scrapes()).note(time.monotonic())
+            if who in self.scrapes or len(self.scrapes) < SCRAPERS:
+                self.scrapes.setdefault(who, Scrapes()).note(time.monotonic())
         return [] if head else answer
 
 

@@ -15,11 +15,14 @@ from types import SimpleNamespace
 from typing import Any
 from wsgiref.util import setup_testing_defaults
 
+import gevent
 import pytest
 from prometheus_client import Metric, generate_latest
+from prometheus_client.openmetrics import exposition
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from llmload.drive.exporter import Exporter, Families
+from llmload.drive.exporter import Exporter, Families, Scrapes
 from llmload.drive.feed import Feed
 from llmload.exits import Exit, Stop
 from llmload.load import options
@@ -321,6 +324,20 @@ def test_nobody_is_waited_for_who_does_not_come_back() -> None:
     assert time.monotonic() - began < 1
 
 
+def test_who_scrapes_now_and_then_is_waited_for_and_it_is_said() -> None:
+    """Scrapes that were five seconds apart: the process says how long it waits, and goes once the next one came."""
+    made, said = exporter("0")
+    times = Scrapes()
+    now = time.monotonic()
+    times.note(now - 5)
+    times.note(now)
+    made.scrapes["127.0.0.1", "None"] = times
+    gevent.spawn_later(0.2, asked, made)
+    made.linger(lambda: False)
+    assert 0.2 <= time.monotonic() - now < 4
+    assert said == ["waiting until Prometheus has the last values, at most 8 s; Ctrl-C ends it"]
+
+
 def fed() -> Feed:
     """A feed in mid-run, with names that nobody should choose."""
     feed = Feed(rows=False)
@@ -348,6 +365,24 @@ def test_odd_names_are_escaped_and_a_rate_is_a_target() -> None:
     start = families["llmload_step_start_timestamp_seconds"].samples[0].labels
     assert (start["step"], start["rate"], start["concurrency"]) == ("0", "2.5", "")
     assert not any(math.isnan(sample.value) for family in families.values() for sample in family.samples)
+
+
+def test_open_metrics() -> None:
+    """The stricter format, which Prometheus asks for, holds the same families."""
+    strict = openmetrics(exposition.generate_latest(Families(fed())).decode())
+    plain = text_string_to_metric_families(generate_latest(Families(fed())).decode())
+    assert {family.name for family in strict} == {family.name for family in plain}
+
+
+def test_the_readme_names_every_metric() -> None:
+    """Those of a closed loop and those of an open one."""
+    closed = Feed(rows=False)
+    closed.tally.begin(about())
+    closed.tally.look([step(end=None)], [worker()])
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    names = {family.name for feed in (closed, fed()) for family in feed.families()}
+    assert len(names) == 22
+    assert [name for name in names if f"`{name}`" not in readme] == []
 
 
 def test_steps_by_hand_are_bounded() -> None:
