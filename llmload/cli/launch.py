@@ -17,8 +17,8 @@ MASTER_WAITS_S = 600.0
 """How long a master waits for its workers …"""
 WORKER_WAITS_S = 60.0
 """… and a worker for its master."""
-WEB_PORT = 8089
-"""Where Locust's page is, on this machine alone."""
+WEB_HOST, WEB_PORT = "127.0.0.1", 8089
+"""Where Locust's page is."""
 
 
 def locustfile() -> Path:
@@ -48,6 +48,20 @@ def check(args: Namespace) -> None:
     if args.max_wait and not (args.master or args.worker):
         raise Stop("--max-wait belongs to --master and --worker: how long each waits for the other")
     max_wait(args)
+    if (args.web_host or args.web_port) and not args.web:
+        raise Stop("--web-host and --web-port belong to --web: they say where the page is")
+    if args.load == options.BY_HAND:
+        check_by_hand(args)
+
+
+def check_by_hand(args: Namespace) -> None:
+    """Raises Stop(USAGE) for what a person at the page cannot do, or does instead."""
+    if not args.web:
+        raise Stop(f'--load "{options.BY_HAND}" needs --web: the users are set on the page')
+    for option in ("gate", "max_fail_ratio", "dry_run", "worker"):
+        if getattr(args, option):
+            flag = f"--{option.replace('_', '-')}"
+            raise Stop(f'{flag} does not go with --load "{options.BY_HAND}": nobody knows the levels before')
 
 
 def max_wait(args: Namespace) -> float:
@@ -71,11 +85,21 @@ def roles(args: Namespace) -> list[str]:
     return ["--processes", str(args.processes)]
 
 
+def page(args: Namespace) -> str:
+    """The address of the page, for people on this machine."""
+    host = args.web_host or WEB_HOST
+    if host in {"*", "0.0.0.0", "::"}:  # noqa: S104  (compared, not bound)
+        host = WEB_HOST
+    return f"http://{f'[{host}]' if ':' in host else host}:{args.web_port or WEB_PORT}"
+
+
 def words(args: Namespace, host: str) -> list[str]:
     """The arguments of `locust` for the same run; what has a default stands at it."""
     line = ["-f", str(locustfile()), *([] if args.web or args.worker else ["--headless"]), *roles(args)]
     if args.worker:
         return line
+    line += ["--web-host", args.web_host] if args.web_host else []
+    line += ["--web-port", str(args.web_port)] if args.web_port else []
     line += ["--scenario", args.scenario, "--host", host, *options.words(args)]
     return line
 
@@ -112,6 +136,6 @@ def started(args: Namespace, host: str, folder: Path | None, port: int | None) -
         line += ["--run-folder", str(folder)]
     if port is not None:
         line += ["--master-bind-host", "127.0.0.1", "--master-bind-port", str(port), "--master-port", str(port)]
-    if args.web:
-        line += ["--web-host", "127.0.0.1", "--web-port", str(WEB_PORT), "--autostart", "--autoquit", "0"]
+    if args.web and args.load != options.BY_HAND:
+        line += ["--autostart", "--autoquit", "0"]
     return line

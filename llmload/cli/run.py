@@ -50,6 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="processes that send (1)")
     parser.add_argument("--web", action="store_true", help="serve Locust's web page while it runs")
     parser.add_argument(
+        "--by-hand",
+        dest="load",
+        action="store_const",
+        const=options.BY_HAND,
+        help="with --web: you set the users there",
+    )
+    parser.add_argument(
         "--web-host", metavar="HOST", help=f"address of the page ({launch.WEB_HOST}: this machine alone)"
     )
     parser.add_argument("--web-port", type=int, metavar="PORT", help=f"port of the page ({launch.WEB_PORT})")

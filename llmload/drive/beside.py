@@ -17,6 +17,9 @@ LINK = b"""<a href="./llmload" style="position:fixed;right:1rem;bottom:.4rem;z-i
 border-radius:1rem;background:#15803d;color:#fff;font:600 14px system-ui,sans-serif;text-decoration:none">\
 llmload: live figures</a><script src="./llmload/static/beside.js" defer></script>"""
 
+OWN_LOCUSTFILE = ("model",)
+"""Of the form's fields, what means something to a locustfile of the user's own."""
+
 COLUMNS = (
     ("asked", "In flight, or rate/s", lambda row: row["concurrency"] if row["rate"] is None else row["rate"]),
     ("workload", "Class", lambda row: row["workload"]),
@@ -45,6 +48,16 @@ def beside(web_ui: Any, rows: Callable[[], Sequence[dict[str, Any]]], state: Cal
             {"href": f"./llmload/runs/{LATEST}/{name}", "title": f"llmload: {name} of the latest run"} for name in FILES
         ],
     }
+
+    if state is None:
+        fill = web_ui.update_template_args
+
+        def filled() -> None:
+            fill()
+            fields = web_ui.template_args["extra_options"]
+            web_ui.template_args["extra_options"] = {name: fields[name] for name in OWN_LOCUSTFILE if name in fields}
+
+        web_ui.update_template_args = filled
 
     def add(answer: Response) -> Response:
         if answer.status_code != 200 or answer.direct_passthrough:

@@ -16,14 +16,16 @@ import locust
 from locust import argument_parser, runners
 
 from llmload.drive import hooks
+from llmload.drive.form import FIELDS
+from llmload.drive.voice import Voice
 from llmload.drive.wiring import PLACE, Wiring
-from llmload.exits import Exit
+from llmload.exits import Exit, Stop
 from llmload.load import options
 
 log = logging.getLogger(__name__)
 
-ON_THE_PAGE = {"scenario", "model", "steps", "duration"}
-"""Options that the start page shows; the others are for the command line."""
+HERE = "127.0.0.1"
+"""Locust would serve its page, on which anybody can start a load, to every machine that reaches this one."""
 
 CHATTY = ("httpx2", "httpcore2", "openai")
 """Loggers that would write a line for every request, in the log and in its time."""
@@ -34,8 +36,9 @@ def add_options(parser: Any, **_: Any) -> None:
     group = parser.add_argument_group("llmload")
     for flags, keywords in (options.SCENARIO, *options.OPTIONS):
         action = group.add_argument(*flags, **keywords)
-        action.include_in_web_ui = action.dest in ON_THE_PAGE  # a group's add_argument does not know these words
+        action.include_in_web_ui = action.dest in FIELDS  # a group's add_argument does not know these words
         action.is_secret = action.is_required = action.is_multiple = False
+    parser.set_defaults(web_host=HERE)
 
 
 def refuse_run_time(parser: Any, **_: Any) -> None:
@@ -57,7 +60,11 @@ def wire(environment: Any, **_: Any) -> None:
     hooks.put_on(environment.events)
     for name in CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)
-    setattr(environment, PLACE, Wiring(environment))
+    try:
+        setattr(environment, PLACE, Wiring(environment))
+    except Stop as stop:
+        Voice(environment.parsed_options).complain(stop.message)
+        sys.exit(stop.code)
     gevent.get_hub().loop.update_now()  # its clock stood still during seconds of imports, and `-t` would count those
 
 

@@ -5,6 +5,7 @@ MasterRunner   conducts
 WorkerRunner   sends
 """
 
+import socket
 import sys
 from typing import Any, cast
 
@@ -75,6 +76,7 @@ class Wiring:
 
     def serve(self, conductor: Conductor, web_ui: Any) -> None:
         """Put llmload on Locust's web server: routes of its own, and what it adds to Locust's page."""
+        check_port(web_ui.host, web_ui.port)
         guard.guard(web_ui)
         web = Web(web_ui, Runs(prepare.root(self.environment.parsed_options)), conductor.feed.snapshot)
         form = Form(web_ui, conductor) if self.governed else None
@@ -208,6 +210,15 @@ class Wiring:
             self.conductor.give_up()
         sys.stdout.flush()
         signals.leave_at_once()
+
+
+def check_port(host: str, port: int) -> None:
+    """Raises Stop(USAGE) if the page cannot be served there: Locust would say so with a traceback."""
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        where = f"port {port} of {host or 'this machine'}"
+        raise Stop(f"the web page cannot be on {where}: {error.strerror}; name another with --web-port") from error
 
 
 def free_class(environment: Any) -> Any:
