@@ -70,6 +70,22 @@ def test_words_parse_back() -> None:
     assert parsed(*options.words(args)) == args
 
 
+@pytest.mark.parametrize(("text", "port"), [(None, None), ("0", 0), ("9836", 9836), ("65535", 65535)])
+def test_a_port_for_metrics_is_passed_on_as_it_was_asked_for(text: str | None, port: int | None) -> None:
+    """Also the default one: who asks for it must have it, who does not can do without."""
+    args = parsed(*(() if text is None else ("--metrics-port", text)))
+    assert options.metrics_port(args) == port
+    assert options.words(args) == ([] if text is None else ["--metrics-port", text])
+
+
+@pytest.mark.parametrize("text", ["", "-1", "65536", "http", "1.5", "²"])
+def test_a_wrong_port_is_named(text: str) -> None:
+    """What is no port stops with the option's name."""
+    with pytest.raises(Stop, match=r"^--metrics-port: expected a number from 0 to 65535, got ") as caught:
+        options.metrics_port(parsed("--metrics-port", text) if text != "-1" else argparse.Namespace(metrics_port="-1"))
+    assert caught.value.code is Exit.USAGE
+
+
 @pytest.mark.parametrize("text", ["", "0", "0s", "-1s", "20x", "s", "1 2s", "nan", "inf", "1h 30m", "true"])
 def test_a_wrong_duration_is_named(text: str) -> None:
     """What is no duration over 0 stops with the option's name."""
