@@ -393,6 +393,7 @@ class Conductor:
         self.feed.refused(stop.message)
         self.environment.process_exit_code = stop.code
         self.voice.complain(stop.message)
+        self.muster.take_notes()
         if self.environment.web_ui is None:
             self.muster.dismiss_all(stop)
 

@@ -94,7 +94,7 @@ def together(members: Iterable[Member], step: int) -> Seen:
 
 def apart_ms(members: Iterable[Member], told_at: float) -> float:
     """How far apart the moments are at which the master said something and each worker heard it, on one clock."""
-    heard = [member.said["heard_at"] - (member.said["clock_offset_ms"] or 0.0) / 1000 for member in members]
+    heard = [float(member.said["heard_at"]) - (member.said["clock_offset_ms"] or 0.0) / 1000 for member in members]
     return round((max([told_at, *heard]) - min([told_at, *heard])) * 1000, 3)
 
 

@@ -5,6 +5,7 @@ every step for those that came late, each new worker is called: it gets the orde
 says that it is ready, or why it cannot take part. Dismissed ones say so on their own terminal too, and get no users.
 """
 
+import math
 import platform
 import socket
 import time
@@ -14,7 +15,7 @@ import gevent
 import locust
 from locust.runners import STATE_MISSING, MasterRunner
 
-from llmload import __version__
+from llmload import __version__, plain
 from llmload.drive import parcels, words
 from llmload.drive.order import Order, other_version
 from llmload.drive.voice import Voice
@@ -30,6 +31,8 @@ TELL_S = 30.0
 """… and how to join again after so long without a change."""
 FORKS_S = 60.0
 """Processes that Locust has forked here are up by then, or never."""
+SLOW_S = 5.0
+"""Whoever takes longer than this to get ready is named."""
 GREETED_S = 10.0
 """A worker that has not said who it is by then does not know llmload."""
 CALL_AGAIN_S = 3.0
@@ -53,8 +56,10 @@ class Muster:
         self._order: Order | None = None
         self._ready: set[str] = set()
         """Those that are ready for this order."""
+        self._called: dict[str, float] = {}
+        """When each one was called last, by the monotonic clock …"""
         self._heard: dict[str, float] = {}
-        """When something was last heard, by the monotonic clock, of each one that is called."""
+        """… and when something was last heard of it."""
         hear = self.runner.register_message
         hear(words.HELLO, self._on_hello)
         hear(words.READY, self._on_ready)
@@ -74,7 +79,7 @@ class Muster:
         began, told, said_at = time.monotonic(), -1, 0.0
         while (there := sum(node in self.who for node in self.nodes())) < expected:
             if self._unfit:
-                raise self._unfit[0]
+                raise self._first_unfit()
             now = time.monotonic()
             if limit_s and now - began > limit_s:
                 short = f"{there} of {expected} workers came within {limit_s:g} s; nothing was sent"
@@ -104,28 +109,44 @@ class Muster:
         Raises Stop if fewer than expected are left then.
         """
         if self._order is None or self._order.run != order.run:
-            self._order, self._ready, self._unfit = order, set(), []
-        began = time.monotonic()
-        called: dict[str, float] = {}
+            self._order, self._ready = order, set()
+        self._called, self._heard = {}, {}
+        began, told = time.monotonic(), False
         while pending := [node for node in self.nodes() if node not in known | self._ready]:
-            now = time.monotonic()
+            waited_s = time.monotonic() - began
             for node in pending:
-                if node not in self.who and isinstance(self.runner, MasterRunner):
-                    if now - began > GREETED_S:
-                        self._dismiss(node, Stop("it says nothing of llmload; start it with: llmload run --worker"))
-                elif now - called.get(node, -CALL_AGAIN_S) >= CALL_AGAIN_S:
-                    called[node] = now
-                    self._heard.setdefault(node, now)
-                    self._send(words.CALL, {"order": order.to_json()}, node)
-                elif now - self._heard[node] > UNANSWERED_S:
-                    why = f"it did not answer for {UNANSWERED_S:.0f} s when it was called"
-                    self._dismiss(node, Stop(why, Exit.INCOMPLETE))
+                self._urge(order, node, waited_s)
+            if waited_s > SLOW_S and not told:
+                self.voice.say(f"waiting for {', '.join(map(self._name, pending))} to get ready")
+                told = True
             gevent.sleep(LOOK_S)
+            if self._unfit and not isinstance(self.runner, MasterRunner):
+                raise self._first_unfit()
         there = len(self.nodes())
         if there < expected:
             lost = Stop(f"only {there} of {expected} workers are left; nothing was sent", Exit.INCOMPLETE)
-            raise self._unfit[0] if self._unfit else lost
+            raise self._first_unfit() if self._unfit else lost
+        self._unfit = []
         self._compare(known)
+
+    def _urge(self, order: Order, node: str, waited_s: float) -> None:
+        """Call a worker, again and again, until it is to be dismissed."""
+        now = time.monotonic()
+        if node not in self.who and isinstance(self.runner, MasterRunner):
+            if waited_s > GREETED_S:
+                self._dismiss(node, Stop("it says nothing of llmload; start it with: llmload run --worker"))
+        elif now - self._called.get(node, -math.inf) >= CALL_AGAIN_S:
+            self._called[node] = now
+            self._heard.setdefault(node, now)
+            self._send(words.CALL, {"order": order.to_json()}, node)
+        elif now - self._heard[node] > UNANSWERED_S:
+            why = f"it did not answer for {UNANSWERED_S:.0f} s when it was called"
+            self._dismiss(node, Stop(why, Exit.INCOMPLETE))
+
+    def _first_unfit(self) -> Stop:
+        """The sentence about the first one that was refused; the next run begins with nobody refused."""
+        first, self._unfit = self._unfit[0], []
+        return first
 
     def _compare(self, known: set[str]) -> None:
         """Note whatever about new workers is another here."""
@@ -160,8 +181,6 @@ class Muster:
         self._heard.pop(node, None)
         if isinstance(self.runner, MasterRunner):
             strike(self.runner, node)
-        else:
-            raise Stop(why.message, why.code)
 
     def _name(self, node: str) -> str:
         """A worker for people."""
@@ -178,7 +197,7 @@ class Muster:
         node, who = msg.data["node"], msg.data["who"]
         self._send(words.TIME, {"asked": msg.data["asked"], "master": clock.now()}, node)
         if node not in self.who:
-            self.who[node] = who
+            self.who[node] = who = {name: plain.one_line(str(value)) for name, value in who.items()}
             if who["version"] != __version__:
                 self._dismiss(node, Stop(other_version(who["version"], __version__)))
 
@@ -189,7 +208,7 @@ class Muster:
     def _on_unfit(self, msg: Any, **_: Any) -> None:
         node = msg.data["node"]
         if self._order is not None and msg.data["run"] == self._order.run and node in self._heard:
-            self._dismiss(node, Stop(msg.data["why"], Exit(msg.data["code"])))
+            self._dismiss(node, Stop(plain.one_line(str(msg.data["why"])), Exit(msg.data["code"])))
 
     def _on_want(self, msg: Any, **_: Any) -> None:
         node, digest, number = msg.data["node"], msg.data["digest"], int(msg.data["part"])
