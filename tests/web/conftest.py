@@ -22,6 +22,11 @@ def browser(shared_browser: Chrome) -> Iterator[Chrome]:
     size(shared_browser, LAPTOP)
     shared_browser.get_log("browser")
     yield shared_browser
+    first, *others = shared_browser.window_handles
+    for tab in others:
+        shared_browser.switch_to.window(tab)
+        shared_browser.close()
+    shared_browser.switch_to.window(first)
     shared_browser.get("about:blank")
 
 

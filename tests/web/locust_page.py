@@ -33,7 +33,7 @@ def fill(browser: Chrome, **fields: str) -> None:
         assert field.get_attribute("value") == value
 
 
-def press(browser: Chrome, words: str, limit_s: float = 20.0) -> None:
+def press(browser: Chrome, words: str) -> None:
     """Press a button by its words, once it is there."""
 
     def pressed() -> bool:
@@ -43,7 +43,7 @@ def press(browser: Chrome, words: str, limit_s: float = 20.0) -> None:
             return False
         return True
 
-    until(pressed, limit_s)
+    until(pressed)
 
 
 def edit(browser: Chrome, users: int) -> None:
