@@ -95,6 +95,7 @@ def main(args: Namespace) -> int:
     written = {"scenario": reading.resolved(scenario), "--host": host, "the command": typed}
     secrets.check(scenario.key_env, os.environ.get(scenario.key_env), written)
     check_gates(args.gate or (), scenario)
+    check_room(args, scenario)
     if host:
         target.resolve(host)
     if not host or args.dry_run:
@@ -106,6 +107,16 @@ def check_fail_ratio(ratio: float | None) -> None:
     """Raises Stop(USAGE) for what is no share."""
     if ratio is not None and not 0 <= ratio <= 1:
         raise Stop(f"--max-fail-ratio: expected a share from 0 to 1, got {ratio:g}")
+
+
+def check_room(args: Namespace, scenario: Scenario) -> None:
+    """Raises Stop(USAGE) if a load by rate leaves a process without a place in flight."""
+    limit, workers = scenario.load.max_in_flight, (args.expect_workers or 1) if args.master else args.processes
+    if scenario.load.kind == "rate" and limit < workers:
+        raise Stop(
+            f"[load] max_in_flight: expected at least {workers}, one for each process that sends, got {limit}; raise "
+            "it, or use fewer processes"
+        )
 
 
 def check_gates(texts: Sequence[str], scenario: Scenario) -> None:

@@ -69,6 +69,12 @@ USAGE: dict[str, tuple[str, tuple[str, ...], str]] = {
         ("--rates", "2,5", "--gate", "from_schedule.e2e_ms.p95<=900@3"),
         r"no step of 3; expected one of: 2, 5",
     ),
+    "no room for each process": (
+        QUICK,
+        ("--rates", "2", "--processes", "3", "--set", "load.max_in_flight=2"),
+        r"max_in_flight: expected at least 3, one for each process that sends, got 2",
+    ),
+    "both kinds of load": (QUICK, ("--rates", "2", "--steps", "1"), r"--steps and --rates exclude each other"),
     "gate of no schedule": (QUICK, ("--gate", "from_schedule.e2e_ms.p95<=900"), r"only a load by rate has a schedule"),
     "no share": (QUICK, ("--max-fail-ratio", "7"), r"--max-fail-ratio: expected a share"),
     "no process": (QUICK, ("--processes", "0"), r"--processes: expected 1 or more"),
