@@ -4,6 +4,7 @@ from selenium.common.exceptions import NoSuchElementException, StaleElementRefer
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
 
 from tests.web.browser import until
 
@@ -31,6 +32,12 @@ def fill(browser: Chrome, **fields: str) -> None:
         field.send_keys(Keys.CONTROL, "a")
         field.send_keys(value)
         assert field.get_attribute("value") == value
+
+
+def choose(browser: Chrome, **fields: str) -> None:
+    """Choose from lists by their names."""
+    for name, words in fields.items():
+        Select(browser.find_element(By.NAME, name)).select_by_visible_text(words)
 
 
 def press(browser: Chrome, words: str) -> None:

@@ -48,10 +48,11 @@ def figure(found: dict[str, Any], key: str) -> Any:
 @pytest.mark.slow
 def test_a_person_ramps_by_hand(browser: Chrome, tmp_path: Path) -> None:
     """1, 4, 8 users by Locust's own buttons: a row each, as in summary.json; then the files, stop, and start again."""
-    with page(tmp_path, "--load", "by hand") as (server, running, ui):
+    with page(tmp_path) as (server, running, ui):
         tabs = Tabs(browser, ui)
         until(lambda: "Workers 1" in locust_page.status(browser))
         locust_page.fill(browser, userCount="1", host=server)
+        locust_page.choose(browser, load="by hand")
         locust_page.press(browser, "Start")
         locust_page.until_running(browser)
         tabs.open_live()
@@ -100,14 +101,14 @@ def test_a_step_plan_below_a_base_path(browser: Chrome, tmp_path: Path) -> None:
     with page(tmp_path, "--web-base-path", "/load") as (server, running, ui):
         tabs = Tabs(browser, f"{ui}/load/")
         until(lambda: "Workers 1" in locust_page.status(browser))
-        locust_page.fill(browser, host=server, steps="1,2")
+        locust_page.fill(browser, host=server, steps="2")
         locust_page.press(browser, "Start")
         locust_page.until_running(browser)
         browser.find_element(By.PARTIAL_LINK_TEXT, "live figures").click()
         until(lambda: text(browser, "#state") == "ended")
-        until(lambda: row(browser, 1, "all"))
+        until(lambda: row(browser, 0, "all"))
         assert (text(browser, "#verdict"), running.run()["verdict"]) == ("OK", "OK")
-        assert all_rows(browser) == [(0, 1), (1, 2)]
+        assert all_rows(browser) == [(0, 2)]
         browser.find_element(By.ID, "locust").click()
         until(lambda: "Locust" in browser.title)
         tabs.look()
