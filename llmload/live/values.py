@@ -17,6 +17,8 @@ Counts = NDArray[np.int64]
 
 MOST = 1_000_000
 """Raw values that are kept of one figure."""
+PARTS = 256
+"""Arrays that they lie in at the most: in a window of a day, each second's would weigh more than what is in it."""
 P99_LEAST = 100
 PERCENTS = (50, 95, 99)
 
@@ -52,6 +54,8 @@ class Values:
         self.parts.append((values, codes))
         if self.n > self._most:
             self._sketch()
+        elif len(self.parts) > PARTS:
+            self._joined()
 
     def join(self, other: "Values") -> None:
         """Take the values of another; raw ones are shared, never changed."""

@@ -82,3 +82,12 @@ def test_joined(most: tuple[int, int]) -> None:
     one.join(other)
     assert one.of(None)["p50"] == pytest.approx(3.0, rel=0.01)
     assert (one.of(None)["n"], one.of(0)["n"], one.of(1)["n"], other.of(None)["n"]) == (5, 2, 3, 3)
+
+
+def test_many_small_parts_become_one() -> None:
+    """A window of a day that nobody looks at is no hundred thousand arrays."""
+    some = Values()
+    for at in range(1000):
+        some.add(np.array([float(at)]), codes(1))
+        assert len(some.parts) <= values.PARTS
+    assert some.of(None)["p50"] == 499.5
