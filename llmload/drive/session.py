@@ -549,7 +549,8 @@ class Session:
             status = self.status()
             now = time.monotonic()
             try:
-                if status != last or now - said >= STATUS_AT_LEAST_S:
+                news = status != last and not self._shipper.unheard  # a broken way is not filled with them
+                if news or now - said >= STATUS_AT_LEAST_S:
                     self._tell(words.STATUS, status)
                     last, said = status, now
                 self._sample()

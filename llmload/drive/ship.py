@@ -17,6 +17,8 @@ BATCH_BYTES = 256 * 1024
 """Larger messages freeze the loops of both sides."""
 PERIOD_S = 0.25
 RESEND_S = 3.0
+UNHEARD_S = 12.0
+"""After so long it is sent again and again: a way that is broken keeps what it was given, up to a thousand messages."""
 WINDOW = 16
 """Batches on the way at once; the rest waits here, so that a master that is away is not flooded when it is back."""
 
@@ -32,6 +34,8 @@ class Shipper:
         self._waiting: list[Row] = []
         self._unacked: dict[int, tuple[float, list[Row]]] = {}
         self._next = 0
+        self.unheard = False
+        """Whether the master has not acknowledged anything for some time."""
         self._wake = Event()
         self._greenlet = gevent.spawn(self._run)
 
@@ -42,6 +46,7 @@ class Shipper:
     def acknowledge(self, batch: int) -> None:
         """The master has written a batch."""
         self._unacked.pop(batch, None)
+        self.unheard = False
         if not self.left:
             self._wake.set()
 
@@ -74,8 +79,10 @@ class Shipper:
 
     def _round(self) -> None:
         now = self._clock()
+        patience_s = UNHEARD_S if self.unheard else RESEND_S
         for batch, (at, rows) in list(self._unacked.items()):
-            if now - at >= RESEND_S:
+            if now - at >= patience_s:
+                self.unheard = True
                 self._unacked[batch] = (now, rows)
                 self._send(batch, rows)
         while self._waiting and len(self._unacked) < WINDOW:

@@ -59,6 +59,26 @@ def test_a_batch_without_acknowledgement_is_sent_again(way: Way) -> None:
     assert way.shipper.left == 0
 
 
+def test_a_way_that_is_broken_is_not_filled(way: Way) -> None:
+    """After the first time every twelve seconds; a sign of the master, and it is every three again."""
+    way.shipper.add(0, b"a")
+    way.pump()
+    sent_at = []
+    for tenth in range(1, 300):
+        before, way.now = len(way.sent), tenth / 10
+        way.pump()
+        sent_at += [way.now] * (len(way.sent) - before)
+    assert sent_at == [3.0, 15.0, 27.0]
+    assert way.shipper.unheard
+    way.shipper.add(1, b"b")
+    way.pump()
+    way.shipper.acknowledge(0)
+    assert not way.shipper.unheard
+    way.now += 3.0
+    way.pump()
+    assert [batch for batch, _ in way.sent] == [0, 0, 0, 0, 1, 1]
+
+
 def test_a_master_that_is_away_is_not_flooded(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
     """No more than so many batches are on the way at once; the rest waits here."""
     monkeypatch.setattr(ship, "BATCH_BYTES", 1)
