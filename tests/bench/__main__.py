@@ -9,7 +9,9 @@ import sys
 BENCHES = {
     "stamps": "tests.bench.stamps:main",
     "simulate": "tests.bench.simulate:main",
-    "report": "tests.bench.report:main",
+    "intake": "tests.bench.intake:main",
+    "spread": "tests.bench.spread:main",
+    "report": "tests.bench.report:million",
 }
 
 

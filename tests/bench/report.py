@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.report.synthetic import believable
 
 BUILD = """
-import resource, sys, time
+import os, resource, sys, time
 from pathlib import Path
 began = time.perf_counter()
 from llmload import report
@@ -26,10 +26,16 @@ built = building.compute(Path(sys.argv[1]))
 computed = time.perf_counter()
 files.write(built)
 written = time.perf_counter()
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(f"import {imported - began:.1f} s, figures {computed - imported:.1f} s, files {written - computed:.1f} s, "
-      f"all {written - began:.1f} s, peak {peak:,.0f} MiB")
+used = resource.getrusage(resource.RUSAGE_SELF)
+peak = used.ru_maxrss * 1024 / 1e9
+print(f"import {imported - began:.1f} s, figures {computed - imported:.1f} s, files {written - computed:.1f} s")
+print(f"time: {written - began:.1f} s wall, {used.ru_utime:.1f} s user, {used.ru_stime:.1f} s system CPU; "
+      f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+print(f"memory: {peak:.2f} GB at the most")
 """
+
+SECONDS, GIGABYTES = 60, 4
+"""Limits, for a million records."""
 
 
 def main(wanted: int = 100_000) -> None:
@@ -44,6 +50,12 @@ def main(wanted: int = 100_000) -> None:
             records = sum(1 for _ in file)
         print(f"{records:,} records, {size / 2**20:,.0f} MiB, written in {took:.0f} s", flush=True)
         subprocess.run([sys.executable, "-c", BUILD, os.fspath(path)], check=True)
+        print(f"limits for a million records: {SECONDS} s, {GIGABYTES} GB")
+
+
+def million() -> None:
+    """The size that the limits are for."""
+    main(1_000_000)
 
 
 if __name__ == "__main__":
