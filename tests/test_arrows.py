@@ -29,6 +29,7 @@ PURE = [
     "load/mix.py",
     "load/plan.py",
     "load/prompts.py",
+    "load/rateplan.py",
     "exits.py",
     "handover.py",
     "live",

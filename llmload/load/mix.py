@@ -45,7 +45,12 @@ class Mix:
         return self._mixed("measured", step, index)
 
     def warming(self, step: int, index: int) -> Call:
-        """The same for the warm-up of a load by rate: the window's mix, for a queue that it left would stand there."""
+        """The same for the warm-up of a load by rate: one of each class, so that none is waited for, then the mix.
+
+        The mix, since a queue that heavier requests leave would stand there in the window.
+        """
+        if index < len(self._sources):
+            return self._sources[index].call("warmup", step, index, 0)
         return self._mixed("warmup", step, index)
 
     def warmup(self, step: int, user: int, k: int) -> Call:

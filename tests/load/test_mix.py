@@ -113,6 +113,17 @@ def test_the_warmup_covers_every_class(users: int, classes: int, requests: int) 
     assert len({mix.warmup(0, 0, k).workload for k in range(classes)}) == classes
 
 
+def test_the_warmup_of_a_rate_has_every_class_first_and_then_the_mix() -> None:
+    """However rare a class is, the third arrival has covered all; from the first whole block on shares are exact."""
+    mix = Mix(MIXED)
+    calls = [mix.warming(1, index) for index in range(100)]
+    assert [call.workload for call in calls[:3]] == ["short", "medium", "long"]
+    for at in range(10, 100, 10):
+        assert Counter(call.workload for call in calls[at : at + 10]) == {"short": 5, "medium": 3, "long": 2}
+    heads = {call.text[:64] for call in [*calls, *measured(mix, 100, step=1)]}
+    assert len(heads) == 200
+
+
 def test_what_a_call_carries() -> None:
     """A class's own values go before the scenario's; the text is the same for chat and completions."""
     tools = ({"type": "function", "function": {"name": "f"}},)
