@@ -10,7 +10,7 @@ import pytest
 
 from llmload.exits import Exit, Stop
 from llmload.record.runfolder import write_json
-from llmload.report import building, files
+from llmload.report import building, files, head
 from llmload.report.throughput import MOST_SECONDS
 from tests.report.synthetic import START, by_rate, record, scenario, step, write
 
@@ -81,9 +81,12 @@ def test_every_value_of_the_other_kinds_of_load(tmp_path: Path, kind: str) -> No
         for new in WRONG:
             write_json(tmp_path / "run.json", put(whole, path, new))
             try:
-                files.FORMATS["table"](building.compute(tmp_path))
+                built = building.compute(tmp_path)
             except Stop as stop:
                 refused.append(stop.message)
+                continue
+            head.what(built.facts)
+            head.settings(built.facts)
     assert len(refused) > 50
     assert all("run.json: " in message for message in refused)
 

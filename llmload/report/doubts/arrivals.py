@@ -47,6 +47,8 @@ def slipped(case: Case) -> Iterator[str]:
     """Requests that left late: the generator's own fault, and in no figure counted from `sent`."""
     found, most = [], 0.0
     for step, row in case.whole():
+        if step.rate is None:
+            continue
         late_ms = slip.of(case.facts, step)
         p99, ttft_ms = percentile(late_ms, 99), (row["ttft_ms"]["ok"] or {}).get("p50")
         if p99 is not None and p99 > max(SLIP_MS, SLIP_OF_TTFT * (ttft_ms or 0.0)):
