@@ -146,7 +146,7 @@ class Desk:
         member.host, member.pid = msg.data["host"], msg.data["pid"]
 
     def _send_away(self, msg: Any) -> None:
-        """A worker in a run that nobody conducts: its master died, and this one took its place. Nobody ends its load."""
+        """A worker in a run that nobody conducts ends: its master died, and this one took the place."""
         if isinstance(self.runner, MasterRunner) and msg.node_id not in self.runner.clients:
             self.runner.send_message("quit", client_id=msg.node_id)
 
