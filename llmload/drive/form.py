@@ -54,7 +54,8 @@ class Form:
         web_ui.app.view_functions["locust.swarm"] = web_ui.auth_required_if_enabled(self.swarm)
         web_ui.update_template_args = self.fill
         web_ui._update_shape_class = lambda _name: None  # noqa: SLF001  (the class picker would take our shape away)
-        web_ui.app.json.sort_keys = False  # the form shows its fields in the order in which they come
+        # the form shows its fields in the order in which they come
+        web_ui.app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}
 
     # What the page shows
 
@@ -105,7 +106,8 @@ class Form:
         try:
             sentence = self.edit() if self.going else self.start()
         except Stop as stop:
-            self.conductor.voice.complain(stop.message)
+            if stop.message != self.conductor.refusal:  # the conductor has said that
+                self.conductor.voice.complain(stop.message)
             return self.answer(stop.message, success=False)
         self.conductor.voice.say(sentence)
         return self.answer(sentence, success=True)

@@ -2,42 +2,13 @@
 
 import json
 import time
-import urllib.parse
-import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.drive import locusts
 from tests.drive.locusts import locust, scenario
+from tests.drive.web import page, press, until
 from tests.simulate import child
-
-
-def press(url: str, **form: str) -> Any:
-    """Send a form as the page does; GET if there is none."""
-    data = urllib.parse.urlencode(form).encode() if form else None
-    with urllib.request.urlopen(url, data, timeout=20) as answer:
-        return json.loads(answer.read())
-
-
-def until(done: Callable[[], Any], limit_s: float = 20.0) -> Any:
-    """What `done` says once it says something true."""
-    deadline = time.monotonic() + limit_s
-    while not (found := done()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return found
-
-
-def page(url: str) -> str:
-    """The start page, once Locust serves it."""
-    for _ in range(100):
-        try:
-            with urllib.request.urlopen(url, timeout=5) as answer:
-                return str(answer.read().decode())
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError(url)
 
 
 def finished(folder: Path) -> dict[str, Any]:
