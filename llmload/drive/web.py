@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 from flask import Blueprint, Response, redirect, request, send_file, url_for
-from flask_cors.core import FLASK_CORS_EVALUATED
+from flask_cors.core import ACL_ORIGIN, FLASK_CORS_EVALUATED
 
 from llmload.drive.downloads import FILES, Runs
 from llmload.exits import Exit, Stop
@@ -121,5 +121,6 @@ def failed(error: Exception) -> Response:
 def own_headers(answer: Response) -> Response:
     """Nothing foreign on the page, and nothing of it on foreign pages: Locust would let every site read it."""
     answer.headers.update(HEADERS)
+    answer.headers.pop(ACL_ORIGIN, None)  # errors have it by now
     setattr(answer, FLASK_CORS_EVALUATED, True)
     return answer

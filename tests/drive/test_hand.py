@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,7 +66,7 @@ def next_run(folder: Path, running: Running, known: set[Path]) -> Running:
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+def story(tmp_path_factory: pytest.TempPathFactory) -> Story:  # noqa: PLR0915  (a story is long)
     """1, 4, 8 users and for a moment 2; reset at 8; Stop; started again with 3, ended by 0 users."""
     folder = tmp_path_factory.mktemp("hand")
     told = Story(folder)
@@ -127,7 +126,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         told.runs = [Left(0, one.folder, "") for one in (running, second, third)]
     told.truth = [json.loads(line) for line in truth.read_text().splitlines()]
     told.texts += [path.read_text() for path in folder.rglob("*") if path.suffix in {".json", ".jsonl", ".txt", ".md"}]
-    yield told
+    return told
 
 
 def levels(run: dict[str, Any]) -> list[tuple[int, str, bool]]:
