@@ -66,7 +66,7 @@ def next_run(folder: Path, running: Running, known: set[Path]) -> Running:
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Story:  # noqa: PLR0915  (a story is long)
+def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     """1, 4, 8 users and for a moment 2; reset at 8; Stop; started again with 3, ended by 0 users."""
     folder = tmp_path_factory.mktemp("hand")
     told = Story(folder)
