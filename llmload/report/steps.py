@@ -38,6 +38,11 @@ class Step:
         return None if self.begin is None or self.end is None else self.end - self.begin
 
     @property
+    def asked(self) -> float | None:
+        """What the step asks for, as a number: requests in flight, or per second; None where it asks for nothing."""
+        return self.concurrency if self.concurrency is not None else self.rate
+
+    @property
     def label(self) -> str:
         """What the step asks for, short: `8`, `2.5/s` in open loop, `free` where users sent as they liked."""
         if self.concurrency is not None:

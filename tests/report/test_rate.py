@@ -133,6 +133,16 @@ def test_a_steady_open_loop_has_no_doubt_of_its_own(tmp_path: Path) -> None:
     assert built.verdict.word == "OK"
 
 
+def test_throughput_that_falls_and_answers_that_get_shorter_at_a_higher_rate(tmp_path: Path) -> None:
+    """What is asked of steps in flight is asked of rates: 10 tokens at 10/s, then 4 at 20/s; 9 and 7 tokens come late."""
+    steps = [step(0, None, 0, 10, rate=10.0), step(1, None, 20, 30, rate=20.0)]
+    records = [planned(n, n / 10, rate=10.0) for n in range(100)]
+    records += [planned(100 + n, 20 + n / 20, rate=20.0, step=1, gaps=[10.0] * 3) for n in range(200)]
+    built = built_of(tmp_path, records, steps, load=by_rate(10.0, 20.0))
+    assert "from 99.1 to 79.3 tokens/s between 10/s and 20 requests/s" in only(built, "throughput falls")
+    assert "100 % reached the length asked for at 10/s, 0 % at 20/s" in only(built, "answers get shorter")
+
+
 def test_fewer_arrivals_than_the_rate(tmp_path: Path) -> None:
     """80 of 100 are less than constant arrivals can be, and than Poisson ones are but by a chance in thousands."""
     records = [planned(n, n / 8, rate=10.0) for n in range(80)]

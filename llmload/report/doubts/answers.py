@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from llmload.report.doubts.case import Case, listed, percent
+from llmload.report.doubts.case import Case, at, listed, percent
 
 LENGTH = 0.05
 """Lengths that differ by more are not the same."""
@@ -22,9 +22,9 @@ def short_answers(case: Case) -> Iterator[str]:
             f"to an end by themselves{share}. "
             "Throughput counts what came; E2E latency is flattered: look at finish_reason in requests.jsonl"
         )
-    rows = [(step, row) for step, row in case.whole() if row["reached_length_share"] is not None and step.concurrency]
+    rows = [(step, row) for step, row in case.whole() if row["reached_length_share"] is not None and step.asked]
     if len(rows) > 1:
-        (low, least), (high, most) = (choose(rows, key=lambda pair: pair[0].concurrency or 0) for choose in (min, max))
+        (low, least), (high, most) = (choose(rows, key=lambda pair: pair[0].asked or 0) for choose in (min, max))
         drop = least["reached_length_share"] - most["reached_length_share"]
         pooled = (least["reached_length_share"] * least["ok"] + most["reached_length_share"] * most["ok"]) / (
             least["ok"] + most["ok"]
@@ -33,8 +33,7 @@ def short_answers(case: Case) -> Iterator[str]:
         if drop > LENGTH and drop > 2 * error:
             yield (
                 f"answers get shorter under load: {percent(least['reached_length_share'])} reached the length "
-                "asked for at "
-                f"{low.label} in flight, {percent(most['reached_length_share'])} at {high.label}. "
+                f"asked for {at([low])}, {percent(most['reached_length_share'])} at {high.label}. "
                 "A gateway that cuts answers looks like that; compare TPOT, not E2E latency"
             )
 

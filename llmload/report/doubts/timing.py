@@ -36,15 +36,14 @@ def unsteady(case: Case) -> Iterator[str]:
 
 
 def falling(case: Case) -> Iterator[str]:
-    """Less throughput with more in flight."""
-    rows = [(step, row) for step, row in case.whole() if step.concurrency and row["output_tokens_per_s"]]
-    rows.sort(key=lambda pair: pair[0].concurrency or 0)
+    """Less throughput with more load."""
+    rows = [(step, row) for step, row in case.whole() if step.asked and row["output_tokens_per_s"]]
+    rows.sort(key=lambda pair: pair[0].asked or 0)
     for (before, low), (after, high) in pairwise(rows):
         was, now = low["output_tokens_per_s"], high["output_tokens_per_s"]
-        if (after.concurrency or 0) > (before.concurrency or 0) and now < 0.95 * was:
+        if (after.asked or 0) > (before.asked or 0) and now < 0.95 * was:
             yield (
-                f"throughput falls from {was:.4g} to {now:.4g} tokens/s between {before.label} and "
-                f"{after.label} in flight: "
+                f"throughput falls from {was:.4g} to {now:.4g} tokens/s between {before.label} and {after.words}: "
                 "the server is past its best load there, or something else took its time"
             )
 
