@@ -428,7 +428,7 @@ def test_order_travels_whole_and_refuses_another_version() -> None:
     order = Order("r", {"name": "x"}, {"model": "m"}, "/runs/r", {"node": "w0"}, {"short-1": 12}, save_text=True)
     assert from_json(order.to_json()) == order
     other = from_json(Order("r", {}, {}, "/", {}, version="9.9.9").to_json())
-    with pytest.raises(Stop, match=r"the master runs llmload 9\.9\.9, this worker "):
+    with pytest.raises(Stop, match=r"the master 9\.9\.9; install the same version on both"):
         other.check()
 
 

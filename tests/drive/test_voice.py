@@ -54,15 +54,17 @@ def test_a_closed_output_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_complaint_that_fails_lets_locust_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a handler raises: the shape's greenlet goes on to end Locust, with exit code 6."""
     made: Any = Conductor.__new__(Conductor)
-    made.environment = SimpleNamespace(process_exit_code=None)
-    made.idle = SimpleNamespace(clear=lambda: None, set=lambda: None)
-    made._greenlet = None
+    made.environment = SimpleNamespace(process_exit_code=None, parsed_options=SimpleNamespace(num_users=None))
+    made.idle = made.begun = SimpleNamespace(clear=lambda: None, set=lambda: None)
+    made.hand, made.feed = SimpleNamespace(), SimpleNamespace(starting=lambda: None)
+    made._greenlet, made._again, made.halted = None, False, False
 
     def broken(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Conductor, "_wanted", broken)
+    made.runner, made.muster = SimpleNamespace(state="ready"), SimpleNamespace(wait=broken)
     monkeypatch.setattr(Conductor, "_refuse", broken)
+    made.expected = 1
     made.steps()
     assert made.environment.process_exit_code == Exit.INCOMPLETE
 
@@ -78,7 +80,7 @@ def test_nobody_is_taken_in_for_a_step_that_cannot_be_written_down(monkeypatch: 
     def full() -> None:
         raise Stop("run.json: cannot be written", Exit.INCOMPLETE)
 
-    load = SimpleNamespace(steps=(1,))
+    load = SimpleNamespace(levels=((1, None),))
     with pytest.raises(Stop):
         made._all_steps(SimpleNamespace(scenario=SimpleNamespace(load=load), book=SimpleNamespace(write=full)))
     assert not taken
