@@ -33,7 +33,7 @@ from llmload.drive.run import ALL_LOST, Run
 from llmload.drive.stepping import CUT_S, RAMP_S, Stepping
 from llmload.drive.voice import Voice
 from llmload.exits import VERDICTS, Exit, Stop
-from llmload.load import reading
+from llmload.load import options, reading
 from llmload.load.plan import Step
 from llmload.load.scenario import Scenario
 from llmload.record import clock
@@ -48,6 +48,7 @@ DRAIN_S = 90.0
 STOPPED = "stopped by the user"
 RESET = "reset by the user; a new run began"
 NOTHING_HELD = "no level was held for long enough to be a row"
+HEADLESS = Stop(f'--load "{options.BY_HAND}" needs the web page, where a person sets the users: leave out --headless')
 NOT_BEGUN = Stop("stopped before the load began; nothing was recorded", Exit.INCOMPLETE)
 BUDGET = "a cap of the scenario (max_requests or max_tokens_total) was reached in step {step}; what follows was not run"
 
@@ -149,6 +150,8 @@ class Conductor:
             if self.runner.state in GOING:
                 self._clear()
             self.muster.wait(self.expected)
+            if self.environment.parsed_options.load == options.BY_HAND and self.environment.web_ui is None:
+                raise HEADLESS
             prepared = prepare.prepare(self._wanted(), self.voice.say)
             self._run(self._open(prepared, free=False))
         except Stop as stop:

@@ -23,18 +23,18 @@ END_S = 10.0
 LOOK_S = 0.05
 
 FIELDS = {
-    "scenario": "what is asked: the name of a scenario that comes with llmload ({shipped}), or the path of a file",
-    "model": "which model is asked; empty: the only one that the server offers",
-    "load": "who sets the load. step plan: the scenario; the number of users above is not used. by hand: you, with the "
-    "number of users above and with Edit while it runs; every level you hold for {held} or longer becomes a row",
-    "steps": "of a step plan: requests in flight, step by step, as 1,4,8; empty: {steps}",
-    "rates": "of a step plan: arrivals per second instead, as 2,5, whatever the server does; empty: requests in flight",
-    "duration": "of a step plan: how long each step measures, as 20s or 5m; empty: {window}",
+    "scenario": "one that comes with llmload, as mixed or rate, or the path of a file",
+    "model": "which one is asked; empty: the only one that the server offers",
+    "load": "by hand: you set the users, above and with Edit; step plan: the scenario does",
+    "steps": "step plan: requests in flight, one after another, as 1,4,8; empty: {steps}",
+    "rates": "step plan: arrivals per second instead, as 2,5, whatever the server does",
+    "duration": "step plan: how long each step measures, as 20s or 5m; empty: {window}",
     "first_token_limit": "a request whose first token takes longer has failed, as 30s; empty: {ttft}",
     "stall_limit": "a request in which no token comes for so long has failed, as 10s; empty: {stall}",
     "request_limit": "a request that takes longer as a whole has failed, as 5m; empty: {total}",
 }
-"""What the form asks for, with the help to each; what is empty the scenario says."""
+"""What the form asks for, with the help to each: there is room for a hundred characters. What is empty the scenario
+says."""
 
 FIXED = "set when the run began, and cannot change while it goes on: press Stop, then New"
 PLANNED = "the step plan sets the users of this run; to set them yourself press Stop, then New, with load: by hand"
@@ -133,10 +133,15 @@ class Form:
         self.let_go()
         self.conductor.begun.clear()
         self._begin()
-        self.conductor.begun.wait(WAIT_S)
+        if not self.conductor.begun.wait(WAIT_S):
+            return "the endpoint is still being looked at; the Logs tab says what comes of it"
         if self.conductor.refusal is not None:
             raise Stop(self.conductor.refusal)
-        return f"a run by hand begins with {wanted} users" if wanted else "the step plan begins"
+        if not wanted:
+            return "the step plan begins"
+        run = self.conductor.desk.run
+        long = "" if run is None else f"; a level that you hold for {plan.held_s(run.scenario.load):g} s becomes a row"
+        return f"a run by hand begins with {wanted} users{long}"
 
     def edit(self) -> str:
         """The person asks for another number of users; says what comes of it. Raises Stop if it cannot be done."""
@@ -169,17 +174,15 @@ class Form:
 def fields(found: dict[str, Any], scenario: Scenario | None, *, picker: bool) -> dict[str, Any]:
     """The form's fields in their order, with help that says what the scenario has where one is left empty."""
     says = dict.fromkeys(("steps", "window", "ttft", "stall", "total"), "what the scenario says")
-    says |= {"shipped": ", ".join(reading.shipped()), "held": "10 s"}
     if scenario is not None:
         load, limits = scenario.load, scenario.limits
         own = {
             "steps": ",".join(map(str, load.steps)) or "by rate",
-            "window": f"{load.window_s:g} s, and until enough was measured",
+            "window": f"{load.window_s:g} s at least",
             "ttft": f"{limits.ttft_s:g} s",
             "stall": f"{limits.stall_s:g} s",
             "total": f"{limits.total_s:g} s",
         }
         says |= {key: f"{text} ({scenario.name})" for key, text in own.items()}
-        says["held"] = f"{plan.held_s(load):g} s"
     order = [name for name in FIELDS if name in found and not (picker and name == "load")]
     return {name: {**found[name], "help_text": FIELDS[name].format(**says)} for name in order}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from llmload.drive import hand
-from llmload.exits import Stop
+from llmload.exits import Exit, Stop
 from tests.drive import locusts
 from tests.drive.locusts import Left, Running, locust, scenario
 from tests.drive.web import ask, page, press, until
@@ -188,7 +188,7 @@ def test_the_page_says_what_comes_of_it(story: Story) -> None:
     said = {name: (answer["success"], answer["message"]) for name, answer in story.said.items() if "success" in answer}
     assert said["no users"] == (False, "number of users: expected a whole number from 1 to 100000, got '0'")
     assert said["run time"][1].startswith("Run time is not used")
-    assert said["start"] == (True, "a run by hand begins with 1 users")
+    assert said["start"] == (True, "a run by hand begins with 1 users; a level that you hold for 0.6 s becomes a row")
     assert said["same"] == (True, "there are 1 users already: nothing changes")
     assert said["other"] == (
         False,
@@ -230,7 +230,7 @@ def test_a_plan_keeps_its_users_and_a_reset_begins_it_anew(tmp_path: Path) -> No
         child.running("--ttft-ms", "10", "--itl-ms", "2") as server,
         locust(tmp_path, "--scenario", str(file), "--web-port", port, "--class-picker", headless=False) as running,
     ):
-        assert "who sets the load" not in page(ui)
+        assert "step plan: the scenario does" not in page(ui)
         form = {"host": server.url, "user_count": "2", "spawn_rate": "1", "user_classes": "Mix"}
         assert press(f"{ui}/swarm", **form, shape_class="Steps") == {
             "success": True, "message": "the step plan begins", "host": server.url,
@@ -245,7 +245,9 @@ def test_a_plan_keeps_its_users_and_a_reset_begins_it_anew(tmp_path: Path) -> No
         second.until_measuring()
         assert press(f"{ui}/stop", now="yes")["success"]
         known = set(tmp_path.glob("*/run.json"))
-        assert press(f"{ui}/swarm", **form, shape_class="Default")["message"] == "a run by hand begins with 2 users"
+        assert press(f"{ui}/swarm", **form, shape_class="Default")["message"].startswith(
+            "a run by hand begins with 2 users"
+        )
         third = next_run(tmp_path, running, known)
         third.until_measuring()
         assert press(f"{ui}/stop", now="yes")["success"]
@@ -270,3 +272,13 @@ def test_other_numbers_of_users(text: str | None, least: int) -> None:
     """Whatever else is typed."""
     with pytest.raises(Stop, match="number of users: expected a whole number"):
         hand.users(text, least=least)
+
+
+def test_without_a_page_nobody_sets_the_load(tmp_path: Path) -> None:
+    """A run that could never be ended is not begun."""
+    with locust(
+        tmp_path, "--scenario", str(scenario(tmp_path)), "-H", "http://127.0.0.1:9", "--load", "by hand"
+    ) as one:
+        left = one.end()
+    assert left.code == Exit.USAGE
+    assert left.complaint().startswith('--load "by hand" needs the web page')

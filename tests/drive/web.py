@@ -14,7 +14,7 @@ def ask(url: str, form: dict[str, str] | None = None, **headers: str) -> tuple[i
     data = None if form is None else urllib.parse.urlencode(form).encode()
     request = urllib.request.Request(url, data, {name.replace("_", "-"): value for name, value in headers.items()})
     try:
-        with urllib.request.urlopen(request, timeout=40) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return answer.status, answer.read().decode(), answer.headers
     except urllib.error.HTTPError as error:
         with error:
