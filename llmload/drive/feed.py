@@ -78,6 +78,8 @@ class Feed:
 
     def records(self, lines: Sequence[bytes]) -> None:
         """New lines of requests.jsonl."""
+        if self._run is not None and len(self._run.book.steps) != len(self.tally.steps):
+            self._try(self.look)  # a step began since the last beat, and these may be its own
         self._try(lambda: each(self.tally.record, lines))
 
     def samples(self, lines: Sequence[bytes]) -> None:

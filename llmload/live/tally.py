@@ -91,8 +91,8 @@ class Tally:
         self.steps = steps
         self.workers.look(workers)
         if steps and (self._so_far is None or self._so_far.row is not steps[-1]):
-            self.fold()
             self._so_far = SoFar(steps[-1])
+            self.fold()  # lines that waited may be of the new step already
 
     def record(self, line: bytes) -> None:
         """A new line of requests.jsonl."""

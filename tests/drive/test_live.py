@@ -57,7 +57,7 @@ def test_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_the_page_is_given(tmp_path: Path) -> None:
-    """Steps come and go, rows grow, history and marks with them; at the end all of it is that of the report."""
+    """A step comes and goes, and history with it; at the end its rows are the report's, to the last digit."""
     file, port = scenario(tmp_path, steps=[4], window_s=2.0), str(locusts.free_port())
     given = ("--scenario", str(file), "--processes", "2", "--web-host", "127.0.0.1", "--web-port", port, "--autostart")
     url, seen, finished = f"http://127.0.0.1:{port}/llmload/live", [], {}
@@ -66,7 +66,8 @@ def test_what_the_page_is_given(tmp_path: Path) -> None:
         locust(tmp_path, *given, "--host", server.url, "--metrics-port", "0", headless=False) as running,
     ):
         deadline = time.monotonic() + 60
-        while not seen or seen[-1]["state"] != "ended" or {row["step"] for row in seen[-1]["rows"]} != {0}:
+        rows: dict[tuple[int, str], dict[str, Any]] = {}
+        while not rows or {(row["step"], row["workload"]): row for row in seen[-1]["rows"]} != rows:
             assert time.monotonic() < deadline, running.words()
             with contextlib.suppress(OSError), urllib.request.urlopen(url) as answer:
                 seen.append(json.loads(answer.read()))
@@ -74,11 +75,11 @@ def test_what_the_page_is_given(tmp_path: Path) -> None:
             for told in seen[-1:]:
                 if told["step"] and told["step"]["phase"] == "done":
                     finished[told["step"]["index"]] = told["step_so_far"]
-        folder = running.folder
-        rows = {(row["step"], row["workload"]): row for row in building.compute(folder).summary["rows"]}
+            if not rows and seen and seen[-1]["state"] == "ended":
+                summary = building.compute(running.folder).summary
+                rows = {(row["step"], row["workload"]): row for row in summary["rows"]}
     last = seen[-1]
     assert (last["verdict"], last["kind"], last["classes"]) == ("OK", "steps", ["short", "medium"])
-    assert {(row["step"], row["workload"]): row for row in last["rows"]} == rows
     assert {"measure", "done"} <= {told["step"]["phase"] for told in seen if told["step"]}
     assert max(told["users"] for told in seen) == 4
     assert 0 < max(told["in_flight"] for told in seen) <= 4

@@ -138,6 +138,14 @@ def test_values_of_a_step_that_is_over_are_let_go() -> None:
     assert told["totals"]["ok"] == 300
 
 
+def test_records_that_came_before_their_step_was_looked_at() -> None:
+    """A step may have begun since the last look; what waited for it is not lost to it."""
+    tally = begun()
+    tally.record(line(0, step=1, sent=20.5))
+    tally.look([*tally.steps, step(1, 4, 20.0, None)], [worker()])
+    assert tally.snapshot(START + 21)["step_so_far"]["all"]["e2e_ms"]["n"] == 1
+
+
 def test_phases() -> None:
     """They follow from what the step's row has so far."""
     row = step(begin=None, end=None, started_at=START)
