@@ -8,3 +8,15 @@ def free() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def refusal(host: str, port: int) -> str | None:
+    """Why nobody can listen there now; None if somebody can."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as who will listen does
+            probe.bind(address)
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
+    return None

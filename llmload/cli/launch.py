@@ -11,6 +11,8 @@ from pathlib import Path
 from llmload.exits import Stop
 from llmload.load import options
 
+LOCAL = "127.0.0.1"
+"""Where a master listens unless it is told otherwise: on this machine alone."""
 MASTER_PORT = 5557
 """Where a master listens for workers."""
 MASTER_WAITS_S = 600.0
@@ -35,12 +37,23 @@ def check(args: Namespace) -> None:
         raise Stop(
             f"--processes: expected 1 or more, got {args.processes}; the process that keeps the books sends nothing"
         )
+    check_machines(args)
+    if (args.web_host or args.web_port) and not args.web:
+        raise Stop("--web-host and --web-port belong to --web: they say where the page is")
+    if args.load == options.BY_HAND:
+        check_by_hand(args)
+
+
+def check_machines(args: Namespace) -> None:
+    """Raises Stop(USAGE) for what a master or a worker cannot be told."""
     if args.master and args.worker:
         raise Stop("--master and --worker exclude each other: one machine is the master, the others are workers")
     if args.expect_workers is not None and not args.master:
         raise Stop("--expect-workers belongs to --master; on one machine --processes says how many workers there are")
     if args.worker and not args.master_host:
         raise Stop("--worker needs --master-host: the machine on which llmload run --master was started")
+    if args.expect_workers is not None and args.expect_workers < 1:
+        raise Stop(f"--expect-workers: expected 1 or more, got {args.expect_workers}")
     if args.master and args.processes > 1:
         raise Stop("--processes belongs to one machine, or to --worker: a master of other machines sends nothing")
     if args.master_bind_host and not args.master:
@@ -48,10 +61,6 @@ def check(args: Namespace) -> None:
     if args.max_wait and not (args.master or args.worker):
         raise Stop("--max-wait belongs to --master and --worker: how long each waits for the other")
     max_wait(args)
-    if (args.web_host or args.web_port) and not args.web:
-        raise Stop("--web-host and --web-port belong to --web: they say where the page is")
-    if args.load == options.BY_HAND:
-        check_by_hand(args)
 
 
 def check_by_hand(args: Namespace) -> None:
@@ -80,7 +89,7 @@ def roles(args: Namespace) -> list[str]:
     if args.master:
         line += ["--master", "--expect-workers", str(args.expect_workers or 1)]
         line += ["--expect-workers-max-wait", str(math.ceil(max_wait(args)))]
-        line += ["--master-bind-host", args.master_bind_host or "127.0.0.1"]
+        line += ["--master-bind-host", args.master_bind_host or LOCAL]
         return line + (["--master-bind-port", str(args.master_port)] if args.master_port else [])
     return ["--processes", str(args.processes)]
 

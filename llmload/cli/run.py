@@ -100,7 +100,18 @@ def main(args: Namespace) -> int:
         target.resolve(host)
     if not host or args.dry_run:
         return plan(scenario)
+    if args.master:
+        check_port(args.master_bind_host or launch.LOCAL, args.master_port or launch.MASTER_PORT)
     return by_hand(args, host, typed) if args.load == options.BY_HAND else perform(args, scenario, host, typed)
+
+
+def check_port(host: str, port: int) -> None:
+    """Raises Stop(USAGE) if a master cannot listen there."""
+    if (why := ports.refusal(host, port)) is not None:
+        what = "name an address of this machine with --master-bind-host, as 0.0.0.0 for all"
+        if "in use" in why:
+            what = "is another master running? Name another port with --master-port, on both sides"
+        raise Stop(f"a master cannot listen on {host}:{port}: {why}; {what}")
 
 
 def check_fail_ratio(ratio: float | None) -> None:
@@ -203,7 +214,8 @@ def perform(args: Namespace, scenario: Scenario, host: str, typed: list[str]) ->
         folder = folder_for(args, scenario)
         console.print(f"{scenario.name}: {base_url}", style="bold", highlight=False, markup=False, soft_wrap=True)
         console.print(f"$ {launch.shown(args, host)}", style="dim", highlight=False, markup=False, soft_wrap=True)
-        console.print("starting it, and looking at the endpoint …\n", style="dim")
+        first = "waiting for workers" if args.master else "looking at the endpoint"
+        console.print(f"starting it, and {first} …\n", style="dim")
         sys.stdout.flush()
         if args.web:
             console.print(f"web page: {launch.page(args)}/llmload\n", highlight=False)

@@ -315,6 +315,17 @@ def test_a_worker_without_a_master_gives_up_with_a_sentence(tmp_path: Path, monk
         joining.wait("nowhere", 5557, 1.0, print)
 
 
+def test_a_port_that_is_taken_is_a_sentence() -> None:
+    """Another master listens there; or the address is none of this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(Stop, match=f"cannot listen on 127.0.0.1:{port}: address already in use; is another master"):
+            run.check_port("127.0.0.1", port)
+    run.check_port("127.0.0.1", port)
+    with pytest.raises(Stop, match="cannot assign requested address; name an address of this machine"):
+        run.check_port("192.0.2.1", port)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -324,6 +335,7 @@ def test_a_worker_without_a_master_gives_up_with_a_sentence(tmp_path: Path, monk
         (("--master-bind-host", "0.0.0.0"), "--master-bind-host belongs to --master"),
         (("--max-wait", "5s"), "--max-wait belongs to --master and --worker"),
         (("--master", "--max-wait", "soon"), "--max-wait: expected a duration over 0"),
+        (("--master", "--expect-workers", "0"), "--expect-workers: expected 1 or more, got 0"),
     ],
 )
 def test_roles_that_do_not_go_together(words: tuple[str, ...], sentence: str) -> None:
