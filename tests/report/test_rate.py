@@ -134,7 +134,7 @@ def test_a_steady_open_loop_has_no_doubt_of_its_own(tmp_path: Path) -> None:
 
 
 def test_throughput_that_falls_and_answers_that_get_shorter_at_a_higher_rate(tmp_path: Path) -> None:
-    """What is asked of steps in flight is asked of rates: 10 tokens at 10/s, then 4 at 20/s; 9 and 7 tokens come late."""
+    """10 tokens at 10/s, then 4 at 20/s; 9 and 7 tokens come behind their windows."""
     steps = [step(0, None, 0, 10, rate=10.0), step(1, None, 20, 30, rate=20.0)]
     records = [planned(n, n / 10, rate=10.0) for n in range(100)]
     records += [planned(100 + n, 20 + n / 20, rate=20.0, step=1, gaps=[10.0] * 3) for n in range(200)]
