@@ -101,6 +101,25 @@ def test_figures_with_their_units(browser: Chrome, served: fake.Fake) -> None:
     assert card(browser, "ttft_p50") == "10.0ms"
     assert card(browser, "ttft_p95") == "p95 12.3 s"
     assert workloads(browser) == {"short"}
+    browser.find_element(By.ID, "log").click()
+    assert errors(browser) == []
+
+
+def test_a_load_by_rate(browser: Chrome, served: fake.Fake) -> None:
+    """The rate that is asked for stands where else the requests in flight do, and beside the rate that is reached."""
+    answer = fake.running()
+    asked = {"concurrency": None, "rate": 2.5}
+    answer |= {"kind": "rate", "step": answer["step"] | asked}
+    answer["rows"] = [line | asked for line in answer["rows"]]
+    answer["marks"] = [mark | asked for mark in answer["marks"]]
+    answer["totals"]["not_sent"] = 7
+    opened(browser, served, answer)
+    assert text(browser, "#doing").startswith("step 4 · 2.5/s · measuring")
+    assert (card(browser, "in_flight"), card(browser, "target")) == ("16", "at 2.5/s")
+    assert row(browser, 0, "short")["rate"] == "2.5/s"
+    assert text(browser, "#balance").endswith("; 7 more could not be sent in time.")
+    requests = "figure:has(strong):nth-of-type(3) figcaption span"
+    assert texts(browser, f'[data-charts="load"] {requests}')[0] == "asked for 2.50"
     assert errors(browser) == []
 
 

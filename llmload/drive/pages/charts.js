@@ -27,13 +27,7 @@ export const CHARTS = [
     ],
   },
   { group: "load", title: "Output tokens per second", unit: "", series: [{ name: "tokens/s", colour: "--main", fill: true, from: ofClass("tokens_per_s") }] },
-  {
-    group: "load", title: "Requests per second", unit: "",
-    series: [
-      { name: "ok", colour: "--main", from: ofClass("requests_per_s") },
-      { name: "failed", colour: "--fail", fill: true, from: ofClass("failed_per_s") },
-    ],
-  },
+  { group: "load", title: "Requests per second", unit: "", series: requests },
   { group: "load", title: "Failures per second", unit: "", stands: true, series: byOutcome },
   { group: "generator", title: "Stalls", unit: "", series: [{ name: "per 1,000 gaps", colour: "--p99", fill: true, from: ofClass("stalls") }] },
   {
@@ -52,6 +46,17 @@ export const CHARTS = [
   },
   { group: "generator", title: "Stamp lag, the largest", unit: "ms", stands: true, maybe: true, series: [{ name: "lag", colour: "--p50", fill: true, from: ofAll("stamp_lag_ms") }] },
 ];
+
+// Where requests come by rate, the rate that is asked for stands beside them.
+function requests(past, marks) {
+  const asked = (past, of) => past.t.map((t) => (of === "all" ? marks.findLast((mark) => mark.t <= t)?.rate ?? null : null));
+  const found = [
+    { name: "ok", colour: "--main", from: ofClass("requests_per_s") },
+    { name: "failed", colour: "--fail", fill: true, from: ofClass("failed_per_s") },
+  ];
+  const byRate = marks.some((mark) => typeof mark.rate === "number");
+  return byRate ? [{ name: "asked for", colour: "--aim", stepped: true, dash: [4, 3], from: asked }, ...found] : found;
+}
 
 // A line for each of the most frequent failures of the run, one for all the rest.
 const OUTCOMES = ["--fail", "--p95", "--p99", "--p50"];
@@ -137,9 +142,9 @@ class Chart {
   // Whose lines there are; uPlot is made anew if they are others than before.
   lines(series) {
     const names = series.map((one) => one.name).join("\n");
+    this.series = series;
     if (names === this.names) return;
     this.names = names;
-    this.series = series;
     this.data = [[], ...series.map(() => [])];
     this.values = [];
     this.caption.replaceChildren(this.title);
@@ -155,7 +160,7 @@ class Chart {
   }
 
   take(past, workload) {
-    this.lines(typeof this.what.series === "function" ? this.what.series(past) : this.what.series);
+    this.lines(typeof this.what.series === "function" ? this.what.series(past, this.charts.marks) : this.what.series);
     const began = this.charts.began;
     this.data = [past.t.map((t) => t - began), ...this.series.map((series) => Array.from(series.from(past, workload), (value) => finite(value, series.times)))];
     this.figure.hidden = Boolean(this.what.maybe) && this.series.every((_, at) => this.data[at + 1].every((value) => value === null));
@@ -252,6 +257,8 @@ function marks(u, charts) {
   const px = devicePixelRatio;
   ctx.save();
   ctx.font = `${10.5 * px}px system-ui, sans-serif`;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
   ctx.fillStyle = colour("--soft");
   ctx.strokeStyle = colour("--aim");
   ctx.lineWidth = px;

@@ -3,7 +3,7 @@
 import { Charts } from "./charts.js";
 import { Past } from "./past.js";
 import * as tables from "./tables.js";
-import { asks, count, failures, moment, parts, span, sum, told } from "./words.js";
+import { asks, count, failures, level, moment, parts, span, sum, told } from "./words.js";
 
 const EVERY_MS = 1000;
 const SLOW_MS = 2000; // when nothing runs
@@ -107,8 +107,8 @@ function head(answer) {
   put(by("verdict"), answer.verdict ?? "");
   by("verdict").className = `pill ${answer.verdict ?? ""}`;
   hide(by("verdict"), !answer.verdict);
-  const level = step ? `${asks(step)} · ` : "";
-  document.title = `${state === "running" ? level : ""}${answer.run ?? STATES[state]} · llmload`;
+  const running = state === "running" && step;
+  document.title = `${running ? `${asks(step)} · ` : ""}${answer.run ?? STATES[state]} · llmload`;
   put(by("doing"), doing(answer));
   const end = answer.ended_at ?? answer.now;
   put(by("gone"), answer.started_at && state !== "idle" ? span(end - answer.started_at) : "");
@@ -195,11 +195,11 @@ function now(answer) {
   if (!running) return;
   const last = answer.last10s?.[page.workload] ?? {};
   const { step } = answer;
-  const wanted = step?.concurrency ?? null;
   const of = (measure, percentile) => last[measure]?.[percentile] ?? null;
   const failing = last.outcomes ? sum(failures(last.outcomes)) : null;
   big("in_flight", answer.in_flight, "count");
-  say("target", wanted === null ? "" : `of ${count(wanted)}`);
+  const byRate = typeof step?.rate === "number";
+  say("target", byRate ? `at ${level(step)}` : typeof step?.concurrency === "number" ? `of ${count(step.concurrency)}` : "");
   say("users", answer.users === null || answer.users === undefined ? "" : `${count(answer.users)} users`);
   big("ttft_p50", of("ttft_ms", "p50"), "ms");
   say("ttft_p95", after("p95", told(of("ttft_ms", "p95"), "ms")));

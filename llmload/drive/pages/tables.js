@@ -45,7 +45,7 @@ export function steps(table, answer, workload) {
     const names = [...answer.classes, "all"].filter((name) => wanted(name) && answer.step_so_far[name]);
     names.forEach((name, at) => lines.push(running(step, name, answer.step_so_far, at === 0, used)));
   }
-  head(table, [["", "in flight"], ["", "class", "word"], ...COLUMNS]);
+  head(table, [["", answer.kind === "rate" ? "rate" : "in flight"], ["", "class", "word"], ...COLUMNS]);
   body(table, lines, COLUMNS.length + 2, "The first row comes when a step is over.");
   const cut = rows.length > MOST_LINES ? [`only the newest ${MOST_LINES} lines are shown; the CSV has them all`] : [];
   const live = lines.length && lines[lines.length - 1].className.includes("running") ? ["the last lines are of the step that is running, its measured requests so far"] : [];
