@@ -154,6 +154,16 @@ def test_a_run_whose_master_was_killed(tmp_path: Path) -> None:
     assert (row["started"], row["ok"], row["lost"]) == (6, 5, 1)
 
 
+def test_a_whole_run_stays_as_it_is(tmp_path: Path) -> None:
+    """Its own spools hold nothing new, and a run of an older llmload does not say which reasons are notes."""
+    sums = {"w1": {"started": 2, "finished": 2, "received": 2, "lost": 0}}
+    folder = write(tmp_path / "run", [ended(0), ended(1)], accounting=sums, reasons=[NOTE])
+    spool(folder / "spool" / "w1.jsonl", 2, 2)
+    before = contents(folder)
+    assert [taken.words for taken in collect(folder, [])] == ["w1: nothing new"]
+    assert contents(folder) == before
+
+
 def test_the_command(lost: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It says what it did, prints the tables, writes the files, and ends as `llmload report` does."""
     path = spool(tmp_path / "there" / "w1.jsonl", 4, 3)
@@ -276,6 +286,17 @@ def test_killed_before_run_json_was_renewed(lost: Path, tmp_path: Path, monkeypa
     assert building.compute(lost).summary["rows"][-1]["ok"] == 4
     collect(lost, [path])
     assert run_json(lost)["accounting"]["w1"] == {"started": 4, "finished": 3, "received": 3, "lost": 1}
+
+
+def test_killed_while_starts_were_kept(lost: Path, tmp_path: Path) -> None:
+    """A start that was written in part is written anew."""
+    path = spool(tmp_path / "there" / "w1.jsonl", 5, 3)
+    collect(lost, [path])
+    kept = lost / "spool" / "w1.jsonl"
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-10])
+    collect(lost, [path])
+    assert kept.read_bytes() == whole
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
