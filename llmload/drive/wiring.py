@@ -66,6 +66,8 @@ class Wiring:
                     given = environment.parsed_options
                     self.conductor.expected, given.expect_workers = given.expect_workers, 0
                 runners.HEARTBEAT_LIVENESS = int(GIVEN_UP_S)  # who is silent and who is lost is told by the desk
+            if self.conductor is not None and environment.web_ui is not None:
+                self.watch()  # between runs too: whoever waits at the page ends it by Ctrl-C
         events = environment.events
         events.test_start.add_listener(self.on_test_start)
         events.spawning_complete.add_listener(self.on_spawning_complete)
@@ -92,7 +94,8 @@ class Wiring:
         try:
             self.conductor.steps()
         finally:
-            self.unwatch()
+            if self.environment.web_ui is None:
+                self.unwatch()
         if self.conductor.halted and self.environment.web_ui is not None:
             self.environment.web_ui.stop()
 
