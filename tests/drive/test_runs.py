@@ -389,25 +389,3 @@ def test_a_run_ends_when_its_parent_is_gone(server: tuple[str, Path], tmp_path: 
         parent.kill()
         parent.wait()
     assert (left.code, left.run["verdict"]) == (6, "INCOMPLETE"), left.words
-
-
-def test_a_worker_that_cannot_take_part_says_why(server: tuple[str, Path], tmp_path: Path) -> None:
-    """With a key that no header can carry, on another machine as it were: the master has the sentence, nobody hangs."""
-    port = str(locusts.free_port())
-    file = scenario(tmp_path, steps=[1])
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    there = ("--master-bind-host", "127.0.0.1", "--master-bind-port", port)
-    with (
-        locust(
-            tmp_path, "--scenario", str(file), "-H", server[0], "--master", "--expect-workers", "1", *there,
-            OPENAI_API_KEY=KEY,
-        ) as master,
-        locust(elsewhere, "--worker", "--master-port", port, headless=False, OPENAI_API_KEY="a b") as worker,
-    ):  # fmt: skip
-        left = master.end(30)
-        refused = worker.end(10)
-    assert (left.code, refused.code) == (2, 2), left.words
-    assert "the key in OPENAI_API_KEY holds blanks" in left.complaint()
-    assert "the key in OPENAI_API_KEY holds blanks" in refused.complaint()
-    assert not (left.folder / "run.json").exists()
