@@ -24,8 +24,9 @@ from llmload.record import runfolder
 SCHEMA = 1
 PACKAGES = ("locust", "gevent", "openai", "httpx2", "httptools")
 ROOM = ".room"
-ROOM_BYTES = 64 * 1024
-"""Kept on the disk while a run is on: where it is full, the run still has this for how it ended."""
+"""A file that keeps room on the disk while a run is on: where it is full, the run still has that for how it ended."""
+SPARE_BYTES = 6 * 1024
+"""What run.json may still grow by."""
 
 
 @dataclass(slots=True)
@@ -64,21 +65,20 @@ class Book:
     def write(self) -> None:
         """Replace run.json. Raises Stop(INCOMPLETE) if the disk takes no more; the old one is still there then.
 
-        The first time room is put by for the last words, and where there is none for that, nothing stays.
+        Room is put by for the last words; where there is none for a beginning and that, nothing stays.
         """
-        room = self.folder / ROOM
+        path, room = self.folder / runfolder.RUN, self.folder / ROOM
         try:
             if self.verdict is not None:
                 room.unlink(missing_ok=True)
-            elif not self.steps:
-                room.write_bytes(os.urandom(ROOM_BYTES))  # no zeros, which take no room on some disks
             self._replace()
+            if self.verdict is None:
+                put_by(room, path.stat().st_size + SPARE_BYTES)
         except OSError as error:
             if not self.steps:
+                path.unlink(missing_ok=True)
                 room.unlink(missing_ok=True)
-            raise Stop(
-                f"{self.folder / runfolder.RUN}: cannot be written: {error.strerror}", Exit.INCOMPLETE
-            ) from error
+            raise Stop(f"{path}: cannot be written: {error.strerror}", Exit.INCOMPLETE) from error
 
     def _replace(self) -> None:
         runfolder.write_json(
@@ -96,6 +96,13 @@ class Book:
                 "notes": self.notes,
             },
         )
+
+
+def put_by(room: Path, size: int) -> None:
+    """Make a file so large, if it is smaller."""
+    with room.open("ab") as file:
+        if (missing := size - file.tell()) > 0:
+            file.write(os.urandom(missing))  # no zeros, which take no room on some disks
 
 
 def versions() -> dict[str, str | None]:

@@ -49,7 +49,7 @@ def test_the_disk_is_full_from_the_start(server: tuple[str, Path], tmp_path: Pat
     """There is no room for a run's own books: nothing is sent, and one sentence says why. Nobody hangs."""
     site = Site(tmp_path, server[0], scenario(tmp_path, steps=[4], window_s=60.0))
     folder = site.home / "run"
-    with machines.disk(folder, "32k"), site.master(1) as master, site.worker("one") as one:
+    with machines.disk(folder, "16k"), site.master(1) as master, site.worker("one") as one:
         left = master.end(60)
         worker = one.end(10)
         assert not (folder / "run.json").exists()
