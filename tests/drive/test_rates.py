@@ -239,7 +239,7 @@ def test_a_cap_of_requests_is_reached_and_never_passed(server: tuple[str, Path],
     assert (left.code, run["verdict"]) == (6, "INCOMPLETE"), left.words
     assert (len(run["steps"]), run["steps"][0]["ended_by"]) == (1, "budget")
     sent = Counter(row["outcome"] == "not_sent" for row in left.records)
-    assert 14 <= sent[False] <= 15
+    assert 8 <= sent[False] <= 15  # the first worker that has used up its part ends the step, as in the closed loop
     assert sent[True] > 0
 
 
