@@ -116,7 +116,7 @@ class Candidate:
             code = error.code if isinstance(error, Stop) else Exit.INCOMPLETE
             self._answer = (words.UNFIT, {**about, "why": str(error), "code": int(code)})
         else:
-            self._answer = (words.READY, about)
+            self._answer = (words.READY, {**about, "key": bool(os.environ.get(str(order.sending["key_env"])))})
             self.say(f"ready for run {order.run}: scenario {order.scenario['name']}, {order.sending['base_url']}")
         self._tell(*self._answer)
 

@@ -6,6 +6,7 @@ says that it is ready, or why it cannot take part. Dismissed ones say so on thei
 """
 
 import math
+import os
 import platform
 import socket
 import time
@@ -54,8 +55,8 @@ class Muster:
         """What is to be known of workers, and has not been told in a run."""
         self._unfit: list[Stop] = []
         self._order: Order | None = None
-        self._ready: set[str] = set()
-        """Those that are ready for this order."""
+        self._ready: dict[str, bool] = {}
+        """Those that are ready for this order, and whether they have a key."""
         self._called: dict[str, float] = {}
         """When each one was called last, by the monotonic clock …"""
         self._heard: dict[str, float] = {}
@@ -109,10 +110,10 @@ class Muster:
         Raises Stop if fewer than expected are left then.
         """
         if self._order is None or self._order.run != order.run:
-            self._order, self._ready = order, set()
+            self._order, self._ready = order, {}
         self._called, self._heard = {}, {}
         began, told = time.monotonic(), False
-        while pending := [node for node in self.nodes() if node not in known | self._ready]:
+        while pending := [node for node in self.nodes() if node not in known and node not in self._ready]:
             waited_s = time.monotonic() - began
             for node in pending:
                 self._urge(order, node, waited_s)
@@ -127,7 +128,7 @@ class Muster:
             lost = Stop(f"only {there} of {expected} workers are left; nothing was sent", Exit.INCOMPLETE)
             raise self._first_unfit() if self._unfit else lost
         self._unfit = []
-        self._compare(known)
+        self._compare(order, known)
 
     def _urge(self, order: Order, node: str, waited_s: float) -> None:
         """Call a worker, again and again, until it is to be dismissed."""
@@ -148,10 +149,13 @@ class Muster:
         first, self._unfit = self._unfit[0], []
         return first
 
-    def _compare(self, known: set[str]) -> None:
+    def _compare(self, order: Order, known: set[str]) -> None:
         """Note whatever about new workers is another here."""
+        key_env = str(order.sending.get("key_env", ""))
         mine = {"Python": platform.python_version(), "Locust": locust.__version__}
-        for node in self._ready - known:
+        for node in self._ready.keys() - known:
+            if os.environ.get(key_env) and not self._ready[node]:
+                self.notes.append(f"{self._name(node)} has no {key_env} in its environment, and the master has one")
             for name, version in mine.items():
                 theirs = self.who.get(node, {}).get(name.lower(), version)
                 if theirs != version:
@@ -203,7 +207,7 @@ class Muster:
 
     def _on_ready(self, msg: Any, **_: Any) -> None:
         if self._order is not None and msg.data["run"] == self._order.run:
-            self._ready.add(msg.data["node"])
+            self._ready[msg.data["node"]] = bool(msg.data["key"])
 
     def _on_unfit(self, msg: Any, **_: Any) -> None:
         node = msg.data["node"]

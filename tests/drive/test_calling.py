@@ -73,7 +73,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def order(run: str) -> Order:
     """The order of a run that needs one file."""
     files = [{"path": "/nowhere", "digest": "d", "bytes": 1}]
-    return Order(run, {"name": "s"}, {}, "", {}, files=files)
+    return Order(run, {"name": "s"}, {"key_env": "SOME_KEY"}, "", {}, files=files)
 
 
 def test_whoever_does_not_answer_is_called_again_then_dismissed() -> None:
@@ -86,7 +86,7 @@ def test_whoever_does_not_answer_is_called_again_then_dismissed() -> None:
         for _ in range(9):
             gevent.sleep(0.1)
             bench.hears(words.WANT, "slow", run="r", digest="d", part=0)
-        bench.hears(words.READY, "slow", run="r")
+        bench.hears(words.READY, "slow", run="r", key=True)
 
     gevent.spawn(busy)
     bench.muster.call(order("r"), set(), 1)
@@ -112,10 +112,10 @@ def test_one_that_was_refused_for_a_run_is_no_obstacle_for_the_next() -> None:
         bench.muster.wait(2)
     assert stopped.value.code == Exit.USAGE
     bench.muster.wait(1)
-    bench.soon(0.05, words.READY, "a", run="r2")
+    bench.soon(0.05, words.READY, "a", run="r2", key=True)
     bench.muster.call(order("r2"), set(), 1)
     gevent.sleep(muster.UNANSWERED_S * 1.5)
-    bench.soon(0.25, words.READY, "a", run="r3")  # a run later: it has its time anew
+    bench.soon(0.25, words.READY, "a", run="r3", key=True)  # a run later: it has its time anew
     bench.muster.call(order("r3"), set(), 1)
     assert list(bench.master.clients) == ["a"]
 
@@ -131,13 +131,15 @@ def test_what_a_worker_says_of_itself_is_fit_for_a_terminal() -> None:
     assert stopped.value.code == Exit.UNMEASURABLE
 
 
-def test_other_versions_of_python_and_locust_are_a_note() -> None:
-    """They refuse nobody."""
+def test_another_python_and_a_key_that_only_the_master_has_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They refuse nobody: an endpoint that wants no key may well be asked without one."""
+    monkeypatch.setenv("SOME_KEY", "sk-1")
     bench = Bench("a")
     bench.hello("a")
     bench.muster.who["a"]["python"] = "3.99.0"
-    bench.soon(0.05, words.READY, "a", run="r")
+    bench.soon(0.05, words.READY, "a", run="r", key=False)
     bench.muster.call(order("r"), set(), 1)
-    (note,) = [note for note in bench.muster.take_notes() if "Python" in note]
+    keyless, note = [note for note in bench.muster.take_notes() if "Locust" not in note]
+    assert keyless == "the worker on east (process 7) has no SOME_KEY in its environment, and the master has one"
     assert note.startswith("the worker on east (process 7) has Python 3.99.0, the master 3.")
     assert bench.muster.take_notes() == []
