@@ -44,7 +44,7 @@ def main() -> None:
             locust_page.fill(browser, userCount=str(LEVELS[0]), host=server.url)
             locust_page.choose(browser, load="by hand")
             browser.execute_script("document.activeElement.blur(); scrollTo(0, 0)")
-            take(browser, "start.png", (1100, 1450))
+            take(browser, "start.png", (1100, 1490))
             locust_page.press(browser, "Start")
             locust_page.until_running(browser)
             for users in LEVELS:
