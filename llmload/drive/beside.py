@@ -13,9 +13,11 @@ from flask import Response, request
 from llmload.drive.downloads import FILES, LATEST
 
 TAB = "llmload"
-LINK = b"""<a href="./llmload" style="position:fixed;right:1rem;bottom:.4rem;z-index:1200;padding:.3rem .9rem;\
-border-radius:1rem;background:#15803d;color:#fff;font:600 14px system-ui,sans-serif;text-decoration:none">\
-llmload: live figures</a><script src="./llmload/static/beside.js" defer></script>"""
+LINK = b"""<a href="./llmload" title="figures as they come, rows and downloads" style="position:absolute;top:76px;\
+right:1rem;z-index:1050;padding:.35rem .8rem;border-radius:1rem;background:#15803d;color:#fff;\
+font:600 14px system-ui,sans-serif;text-decoration:none">llmload: live figures</a>\
+<script src="./llmload/static/beside.js" defer></script>"""
+"""At the right under the bar: nothing that is pressed lies there, at any width and in any state."""
 
 OWN_LOCUSTFILE = ("model",)
 """Of the form's fields, what means something to a locustfile of the user's own."""
