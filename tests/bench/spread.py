@@ -54,8 +54,9 @@ def measure(streams: int, per_stream: float, processes: int, seconds: float) -> 
         file = scenario(folder, steps=[streams], window_s=seconds, warmup_requests=1, warmup_s=1.0, drain_limit_s=30)
         head, _, _ = file.read_text().partition("[[class]]")
         file.write_text(head + CLASS)
-        with locust(folder, "--scenario", str(file), "-H", server.url, "--processes", str(processes)) as running:
-            running.until_measuring()
+        words = ["--scenario", str(file), "-H", server.url, "--processes", str(processes), "--metrics-port", "0"]
+        with locust(folder, *words) as running:
+            running.until(lambda run: run.get("steps") and run["steps"][0]["window_started_at"], 120)
             both = [psutil.Process(pid) for pid in (running.process.pid, server.process.pid)]
             before = [cpu_s(process) for process in both]
             step = running.until(lambda run: run["steps"][0]["window_ended_at"], seconds + 120)["steps"][0]
