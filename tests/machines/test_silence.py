@@ -112,19 +112,19 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Seen]]:
         one, two, three = net.links
         stage = Stage(folder, net, stack)
 
+        stage.run("gone", steps=[12], window_s=10.0)
+        stage.worker("gone", "far", three.name, host=three.master, called="far-away")
+        stage.worker("gone", "near", net.name)
+        at = {"gone": stage.measuring("gone", 0)}
+        three.cut()
+
+        stage.run("stopped", steps=[2], window_s=10.0)
+        stage.relayed("stopped", "taped", net.name, "127.0.0.1", delay_s=0.0)
+        stage.worker("stopped", "other", net.name)
         stage.run("parted", steps=[2, 2], window_s=3.0)
         for name, link in (("far", one), ("near", two)):
             link.lose(5)
             stage.relayed("parted", name, link.name, link.master, delay_s=0.1)
-        stage.run("stopped", steps=[2], window_s=10.0)
-        stage.relayed("stopped", "taped", net.name, "127.0.0.1", delay_s=0.0)
-        stage.worker("stopped", "other", net.name)
-        stage.run("gone", steps=[12], window_s=10.0)
-        stage.worker("gone", "far", three.name, host=three.master, called="far-away")
-        stage.worker("gone", "near", net.name)
-
-        at = {"gone": stage.measuring("gone", 0)}
-        three.cut()
         at["stopped"] = stage.measuring("stopped", 0)
         master = stage.masters["stopped"].process.pid
         os.kill(master, signal.SIGSTOP)
