@@ -190,7 +190,7 @@ def test_a_day_stays_light(browser: Chrome, served: fake.Fake) -> None:
     until(lambda: points(browser) == late)
     until(lambda: len(browser.find_elements(By.CSS_SELECTOR, "canvas")) >= 4)
     elements = count(browser)
-    for end in (late + 1000, late + 2000, late + 3000):
+    for end in (late + 1500, late + 3000):
         served.answer = {**whole, "history": fake.later_until(whole["history"], end)}
         asked = len(served.asked)
         until(lambda asked=asked: len(served.asked) > asked + 1)  # type: ignore[misc]
