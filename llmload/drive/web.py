@@ -35,10 +35,6 @@ Live = Callable[[float | None], dict[str, Any]]
 """Gives the figures of the live page, history later than a moment or all of it."""
 
 
-IDLE: dict[str, Any] = {"run": None, "state": "idle", "rows": [], "marks": [], "workers": [], "history": {"t": []}}
-"""The figures before there is a run."""
-
-
 class Web:
     """Puts the routes on a web server."""
 
