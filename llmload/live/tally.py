@@ -228,15 +228,19 @@ class Tally:
         step = self._so_far
         if step is None:
             return None
-        return {**{name: step.block(code, now) for name, code in self._classes()}, "sketched": step.measured.sketched}
+        sketched = {"sketched": step.measured.sketched}
+        return {name: step.block(code, now) | sketched for name, code in self._classes()}
 
     def _columns(self, since: float | None) -> dict[str, Any]:
-        """The history, turned: a list for each name, in one block for all, one for each class, and one of failures."""
+        """The history, turned: a list for each name; those of classes and of outcomes stand apart, as anybody may have
+        named a class."""
         points = self.history.since(since)
         found: dict[str, Any] = {name: [point[name] for point in points] for name in ALWAYS}
-        for block, _ in self._classes():
-            found[block] = {name: [point.get(f"{block}.{name}") for point in points] for name in OF_A_CLASS}
-        found["by outcome"] = {word: [point.get(f"failures.{word}") for point in points] for word in self._failures()}
+        found["classes"] = {
+            block: {name: [point.get(f"{block}.{name}") for point in points] for name in OF_A_CLASS}
+            for block, _ in self._classes()
+        }
+        found["outcomes"] = {word: [point.get(f"failures.{word}") for point in points] for word in self._failures()}
         return found
 
 
@@ -245,7 +249,7 @@ OF_A_CLASS = (
     *(f"{figure}_{percent}" for figure in ("ttft", "itl", "tpot", "e2e") for percent in ("p50", "p95", "p99")),
     "tokens_per_s", "requests_per_s", "failed_per_s", "stalls",
 )  # fmt: skip
-"""The columns of the history. `stalls` are per 1,000 gaps, `by outcome` per second (no class is called so)."""
+"""The columns of the history. `stalls` are per 1,000 gaps, failures by outcome per second."""
 
 
 def rounded(value: float | None) -> float | None:

@@ -87,7 +87,7 @@ def test_what_the_page_is_given(tmp_path: Path) -> None:
     history = last["history"]
     assert len(history["t"]) >= 2
     assert history["t"] == sorted(history["t"])
-    assert max(value or 0 for value in history["all"]["tokens_per_s"]) > 0
+    assert max(value or 0 for value in history["classes"]["all"]["tokens_per_s"]) > 0
     assert {worker["worker"] for worker in last["workers"]} == {"w0", "w1"}
     assert all(worker["cpu"] is not None for worker in last["workers"])
     for name in ("all", "short", "medium"):

@@ -56,7 +56,7 @@ def test_worked_by_hand() -> None:
         "outcomes": {"ok": 3, "rate_limited": 1, "not_sent": 1},
     }  # fmt: skip
     so_far = told["step_so_far"]
-    assert so_far["sketched"] is False
+    assert so_far["all"]["sketched"] is so_far["long"]["sketched"] is False
     assert so_far["all"]["ttft_ms"] == {"n": 2, "p50": 200.0, "p95": 290.0, "p99": None}
     assert so_far["all"]["itl_ms"] == {"n": 3, "p50": 10.0, "p95": pytest.approx(226.0), "p99": None}
     assert so_far["long"]["tpot_ms"] == {"n": 1, "p50": 10.0, "p95": 10.0, "p99": None}
@@ -70,13 +70,29 @@ def test_worked_by_hand() -> None:
     assert last["all"]["requests_per_s"] == 1.5
     assert last["all"]["output_tokens_per_s"] == 25.0  # 50 events that were told of in two seconds
     assert last["long"]["output_tokens_per_s"] == 1.0
-    history = told["history"]
+    history, classes = told["history"], told["history"]["classes"]
     assert (history["t"], history["step"], history["cpu_max"]) == ([START + 2], [0], [0.3])
-    assert (history["loop_lag_p99_ms"], history["all"]["ttft_p50"]) == ([0.3], [100.0])
-    assert (history["all"]["failed_per_s"], history["short"]["requests_per_s"]) == ([0.5], [1.0])
+    assert (history["loop_lag_p99_ms"], classes["all"]["ttft_p50"]) == ([0.3], [100.0])
+    assert (classes["all"]["failed_per_s"], classes["short"]["requests_per_s"]) == ([0.5], [1.0])
     assert tally.snapshot(START + 2, since=START + 2)["history"]["t"] == []
     assert told["marks"] == [{"t": START - 1, "step": 0, "concurrency": 1, "rate": None}]
     assert told["workers"][0]["events_per_s"] == 50
+
+
+def test_a_class_may_be_called_anything() -> None:
+    """A class is named by whoever writes the scenario: none hides a column, a figure or an outcome."""
+    names = ("t", "step", "in_flight", "classes", "outcomes", "sketched", "failures", "rate_limited")
+    tally = begun(*names)
+    tally.record(line(0, workload="t", ttft=70.0))
+    tally.record(line(1, workload="sketched", outcome="rate_limited", end=5.0))
+    tally.tick(START + 1)
+    told = tally.snapshot(START + 1)
+    history = told["history"]
+    assert (history["t"], history["step"], history["in_flight"]) == ([START + 1], [0], [1])
+    assert list(history["classes"]) == ["all", *names]
+    assert history["classes"]["t"]["ttft_p50"] == [70.0]
+    assert history["outcomes"] == {"rate_limited": [1.0]}
+    assert told["step_so_far"]["sketched"]["outcomes"] == {"rate_limited": 1}
 
 
 def test_the_last_ten_seconds_end() -> None:

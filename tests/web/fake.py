@@ -95,10 +95,11 @@ def history(points: int, every_s: float = 1.0, *, steps: tuple[int, ...] = (1, 4
     made["cpu_max"] = [0.03 + 0.012 * n * w for n, w in zip(load, wave, strict=True)]
     made["loop_lag_p99_ms"] = [0.4 + 0.06 * n * w for n, w in zip(load, wave, strict=True)]
     made["stamp_lag_ms"] = [0.1 + 0.03 * n * w for n, w in zip(load, wave, strict=True)]
-    made["by outcome"] = {
+    made["outcomes"] = {
         "rate_limited": [0.3 if n > 8 and at % 23 < 4 else 0.0 for at, n in enumerate(load)],
         "stream_truncated": [0.1 if n > 8 and at % 41 < 3 else 0.0 for at, n in enumerate(load)],
     }
+    made["classes"] = {}
     for name, size in (("all", 1.0), ("short", 0.5), ("medium", 1.0), ("long", 2.2)):
         base = [(60 + 9 * n) * size * w for n, w in zip(load, wave, strict=True)]
         gap = [(10 + 0.6 * n) * w for n, w in zip(load, wave, strict=True)]
@@ -106,12 +107,12 @@ def history(points: int, every_s: float = 1.0, *, steps: tuple[int, ...] = (1, 4
             "ttft": (base, 1.6, 2.4), "itl": (gap, 1.8, 3.0), "tpot": (gap, 1.2, 1.5),
             "e2e": ([b * 14 for b in base], 1.5, 1.8),
         }  # fmt: skip
-        made[name] = {
+        made["classes"][name] = {
             f"{measure}_{p}": [value * times for value in values]
             for measure, (values, p95, p99) in columns.items()
             for p, times in (("p50", 1.0), ("p95", p95), ("p99", p99))
         }
-        made[name] |= {
+        made["classes"][name] |= {
             "tokens_per_s": [95 * n**0.8 * w * size / 2 for n, w in zip(load, wave, strict=True)],
             "requests_per_s": [1.1 * n**0.8 * w * size / 2 for n, w in zip(load, wave, strict=True)],
             "failed_per_s": [0.4 if n > 8 and at % 23 < 4 else 0.0 for at, n in enumerate(load)],
@@ -175,7 +176,7 @@ def running(points: int = 300, every_s: float = 1.0) -> dict[str, Any]:
         "totals": {"started": 4410, "ok": 4377, "failed": 14, "cancelled": 3, "not_sent": 0, "lost": 0,
                    "outcomes": {"ok": 4377, "rate_limited": 11, "stream_truncated": 3, "cancelled": 3}},
         "classes": CLASSES, "last10s": {name: figures() for name in ("all", *CLASSES)},
-        "step_so_far": {**{name: figures(0.97) for name in ("all", *CLASSES)}, "sketched": False},
+        "step_so_far": {name: figures(0.97) | {"sketched": False} for name in ("all", *CLASSES)},
         "rows": rows((1, 4, 8)), "history": past, "marks": marks,
     }  # fmt: skip
 

@@ -153,7 +153,7 @@ def test_words_from_outside_stay_words(browser: Chrome, served: fake.Fake) -> No
     answer |= {"scenario": evil, "verdict": evil, "reasons": [evil], "run": evil, "classes": ["short", evil]}
     answer["workers"][0] |= {"worker": evil, "host": evil}
     answer["totals"]["outcomes"] = {evil: 3}
-    answer["history"]["by outcome"] = {evil: [1.0] * len(answer["history"]["t"])}
+    answer["history"]["outcomes"] = {evil: [1.0] * len(answer["history"]["t"])}
     answer["rows"][0]["workload"] = evil
     answer["last10s"][evil] = answer["step_so_far"][evil] = fake.figures()
     opened(browser, served, answer)
@@ -219,14 +219,14 @@ import("/llmload/static/past.js").then(({ Past }) => {
   let most = 0;
   for (let at = 1; at <= 100000; at++) {
     const all = { ttft_p99: [at === 4321 ? 98765 : 7], tokens_per_s: [at % 2] };
-    const failing = at > 60000 ? { "by outcome": { cut: [3] } } : {};
-    past.take({ t: [at], concurrency: [at <= 50000 ? 1 : 8], all, ...failing });
+    const failing = at > 60000 ? { outcomes: { cut: [3] } } : {};
+    past.take({ t: [at], concurrency: [at <= 50000 ? 1 : 8], classes: { all }, ...failing });
     most = Math.max(most, past.t.length);
   }
   const t = past.t;
   const apart = [...new Set(t.slice(0, -150).map((one, at) => t[at + 1] - one))];
-  const late = past.column("by outcome.cut");
-  const p99 = past.column("all.ttft_p99");
+  const late = past.column("outcomes.cut");
+  const p99 = past.column("classes.all.ttft_p99");
   const lengths = new Set([t.length, ...[...past.columns.values()].map((one) => one.length)]);
   done([
     most, apart, [Math.max(...p99), p99.filter((one) => one !== 7).length],

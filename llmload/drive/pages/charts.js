@@ -8,8 +8,8 @@ const BOUND_LAG_MS = 5;
 const TICKS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
 const percentiles = (name, times = 1) =>
-  ["p50", "p95", "p99"].map((p) => ({ name: p, colour: `--${p}`, times, from: (past, of) => past.column(`${of}.${name}_${p}`) }));
-const ofClass = (name) => (past, of) => past.column(`${of}.${name}`);
+  ["p50", "p95", "p99"].map((p) => ({ name: p, colour: `--${p}`, times, from: (past, of) => past.column(`classes.${of}.${name}_${p}`) }));
+const ofClass = (name) => (past, of) => past.column(`classes.${of}.${name}`);
 const ofAll = (name) => (past) => past.column(name);
 
 // `stands` says that a figure is of the whole run, whatever class is chosen; `maybe`, that it is left out where nothing
@@ -61,22 +61,22 @@ function requests(past, marks) {
 // A line for each of the most frequent failures of the run, one for all the rest.
 const OUTCOMES = ["--fail", "--p95", "--p99", "--p50"];
 function byOutcome(past) {
-  const names = past.names("by outcome");
-  const total = (name) => past.column(`by outcome.${name}`).reduce((sum, value) => sum + (value ?? 0), 0);
-  const each = (name) => (past) => past.column(`by outcome.${name}`).map((value) => value ?? 0); // before the first there was none
+  const names = past.names("outcomes");
+  const total = (name) => past.column(`outcomes.${name}`).reduce((sum, value) => sum + (value ?? 0), 0);
+  const each = (name) => (past) => past.column(`outcomes.${name}`).map((value) => value ?? 0); // before the first there was none
   const order = new Map(names.map((name) => [name, total(name)]));
   names.sort((one, other) => order.get(other) - order.get(one));
   const series = names.slice(0, OUTCOMES.length).map((name, at) => ({
     name: name.replaceAll("_", " "), colour: OUTCOMES[at], from: each(name),
   }));
-  const rest = names.slice(OUTCOMES.length).map((name) => `by outcome.${name}`);
+  const rest = names.slice(OUTCOMES.length).map((name) => `outcomes.${name}`);
   const sum = (past) => rest.map((name) => past.column(name)).reduce((all, column) => all.map((sum, at) => sum + (column[at] ?? 0)), past.t.map(() => 0));
   return rest.length ? [...series, { name: "others", colour: "--aim", from: sum }] : series;
 }
 
 // The larger of 5 ms and a tenth of the median gap: the report's own limit.
 function lagLimit(past) {
-  return past.column("all.itl_p50").map((gap) => Math.max(BOUND_LAG_MS, typeof gap === "number" ? gap / 10 : 0));
+  return past.column("classes.all.itl_p50").map((gap) => Math.max(BOUND_LAG_MS, typeof gap === "number" ? gap / 10 : 0));
 }
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

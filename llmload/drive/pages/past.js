@@ -18,7 +18,7 @@ const ruleOf = (name) => (LATEST.includes(name) ? latest : WORST.test(name) ? wo
 export class Past {
   constructor() {
     this.t = [];
-    this.columns = new Map(); // "in_flight", "all.ttft_p50" …: as many values as there are points
+    this.columns = new Map(); // "in_flight", "classes.all.ttft_p50" …: as many values as there are points
     this.coarse = 0; // so many points at the beginning are merged ones …
     this.size = 1; // … each of so many
   }
@@ -78,7 +78,7 @@ export class Past {
     for (const [name, column] of this.columns) this.columns.set(name, merged(column, ruleOf(name)));
   }
 
-  // What there is of a block: the classes' figures, the outcomes of failures.
+  // What there is of a block: the outcomes of failures.
   names(block) {
     return [...this.columns.keys()].filter((name) => name.startsWith(`${block}.`)).map((name) => name.slice(block.length + 1));
   }
@@ -88,13 +88,10 @@ export class Past {
   }
 }
 
-// Names and values of a history: those of a class are told as class.name.
-function flat(history) {
-  const found = [];
-  for (const [name, values] of Object.entries(history)) {
-    if (name === "t") continue;
-    if (Array.isArray(values)) found.push([name, values]);
-    else for (const [key, column] of Object.entries(values ?? {})) found.push([`${name}.${key}`, column]);
-  }
-  return found;
+// Names and values of a history: what stands inside is told with where it stands, as classes.short.ttft_p50.
+function flat(history, before = "") {
+  return Object.entries(history ?? {}).flatMap(([name, values]) => {
+    if (before + name === "t") return [];
+    return Array.isArray(values) ? [[before + name, values]] : flat(values, `${before}${name}.`);
+  });
 }

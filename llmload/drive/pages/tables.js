@@ -79,7 +79,7 @@ function running(step, name, soFar, first, used) {
   for (const [, , write, , figure, extra] of COLUMNS) {
     const value = figure(now);
     const percentile = /^p\d/.test(extra ?? "");
-    const sketched = percentile && (soFar.sketched || now.sketched) ? "≈" : "";
+    const sketched = percentile && now.sketched ? "≈" : "";
     const sign = percentile ? mark(extra, value?.n) : "";
     line.append(cell(percentile ? value?.[extra] : value, write, sign + sketched, extra, used));
   }
