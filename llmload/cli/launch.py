@@ -8,18 +8,17 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+from llmload import ports
 from llmload.exits import Stop
 from llmload.load import options
 
-LOCAL = "127.0.0.1"
-"""Where a master listens unless it is told otherwise: on this machine alone."""
 MASTER_PORT = 5557
 """Where a master listens for workers."""
 MASTER_WAITS_S = 600.0
 """How long a master waits for its workers …"""
 WORKER_WAITS_S = 60.0
 """… and a worker for its master."""
-WEB_HOST, WEB_PORT = "127.0.0.1", 8089
+WEB_PORT = 8089
 """Where Locust's page is."""
 
 
@@ -89,16 +88,14 @@ def roles(args: Namespace) -> list[str]:
     if args.master:
         line += ["--master", "--expect-workers", str(args.expect_workers or 1)]
         line += ["--expect-workers-max-wait", str(math.ceil(max_wait(args)))]
-        line += ["--master-bind-host", args.master_bind_host or LOCAL]
+        line += ["--master-bind-host", args.master_bind_host or ports.HERE]
         return line + (["--master-bind-port", str(args.master_port)] if args.master_port else [])
     return ["--processes", str(args.processes)]
 
 
 def page(args: Namespace) -> str:
     """The address of the page, for people on this machine."""
-    host = args.web_host or WEB_HOST
-    if host in {"*", "0.0.0.0", "::"}:  # noqa: S104  (compared, not bound)
-        host = WEB_HOST
+    host = ports.HERE if (args.web_host or "") in ports.EVERYWHERE else args.web_host
     return f"http://{f'[{host}]' if ':' in host else host}:{args.web_port or WEB_PORT}"
 
 
@@ -144,7 +141,7 @@ def started(args: Namespace, host: str, folder: Path | None, port: int | None) -
     if folder is not None:
         line += ["--run-folder", str(folder)]
     if port is not None:
-        line += ["--master-bind-host", "127.0.0.1", "--master-bind-port", str(port), "--master-port", str(port)]
+        line += ["--master-bind-host", ports.HERE, "--master-bind-port", str(port), "--master-port", str(port)]
     if args.web and args.load != options.BY_HAND:
         line += ["--autostart", "--autoquit", "0"]
     return line

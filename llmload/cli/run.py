@@ -56,9 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=options.BY_HAND,
         help="with --web: you set the users there",
     )
-    parser.add_argument(
-        "--web-host", metavar="HOST", help=f"address of the page ({launch.WEB_HOST}: this machine alone)"
-    )
+    parser.add_argument("--web-host", metavar="HOST", help=f"address of the page ({ports.HERE}: this machine alone)")
     parser.add_argument("--web-port", type=int, metavar="PORT", help=f"port of the page ({launch.WEB_PORT})")
     machines = parser.add_argument_group("several machines")
     machines.add_argument("--master", action="store_true", help="wait for workers on other machines")
@@ -66,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     machines.add_argument(
         "--master-bind-host",
         metavar="HOST",
-        help="address on which the master listens: 0.0.0.0 lets other machines join (127.0.0.1)",
+        help=f"address on which the master listens: 0.0.0.0 lets other machines join ({ports.HERE})",
     )
     machines.add_argument(
         "--worker", action="store_true", help="be such a worker; the key comes from its own environment"
@@ -101,7 +99,7 @@ def main(args: Namespace) -> int:
     if not host or args.dry_run:
         return plan(scenario)
     if args.master:
-        check_port(args.master_bind_host or launch.LOCAL, args.master_port or launch.MASTER_PORT)
+        check_port(args.master_bind_host or ports.HERE, args.master_port or launch.MASTER_PORT)
     return by_hand(args, host, typed) if args.load == options.BY_HAND else perform(args, scenario, host, typed)
 
 
@@ -111,7 +109,7 @@ def check_port(host: str, port: int) -> None:
         what = "name an address of this machine with --master-bind-host, as 0.0.0.0 for all"
         if "in use" in why:
             what = "is another master running? Name another port with --master-port, on both sides"
-        raise Stop(f"a master cannot listen on {host}:{port}: {why}; {what}")
+        raise Stop(f"a master cannot listen on {host}:{port}: {why.lower()}; {what}")
 
 
 def check_fail_ratio(ratio: float | None) -> None:

@@ -16,7 +16,7 @@ import gevent
 import locust
 from locust.runners import STATE_MISSING, MasterRunner
 
-from llmload import __version__, plain
+from llmload import __version__, plain, ports
 from llmload.drive import parcels, words
 from llmload.drive.order import Order, other_version
 from llmload.drive.voice import Voice
@@ -98,7 +98,7 @@ class Muster:
                 f"port {port} is open to this machine alone: --master-bind-host 0.0.0.0 lets other machines in "
                 "(whoever reaches it can take part: only in a network that you trust)"
             )
-        host = socket.gethostname() if bound in {"*", "0.0.0.0", "::"} else bound  # noqa: S104  (compared, not bound)
+        host = socket.gethostname() if bound in ports.EVERYWHERE else bound
         more = "" if port == DEFAULT_PORT else f" --master-port {port}"
         return f"on the other machines: llmload run --worker --master-host {host}{more}"
 

@@ -15,6 +15,7 @@ import gevent
 import locust
 from locust import argument_parser, runners
 
+from llmload import ports
 from llmload.drive import hooks
 from llmload.drive.form import FIELDS
 from llmload.drive.voice import Voice
@@ -23,9 +24,6 @@ from llmload.exits import Exit, Stop
 from llmload.load import options
 
 log = logging.getLogger(__name__)
-
-HERE = "127.0.0.1"
-"""Locust would serve its page, on which anybody can start a load, to every machine that reaches this one."""
 
 CHATTY = ("httpx2", "httpcore2", "openai")
 """Loggers that would write a line for every request, in the log and in its time."""
@@ -38,7 +36,9 @@ def add_options(parser: Any, **_: Any) -> None:
         action = group.add_argument(*flags, **keywords)
         action.include_in_web_ui = action.dest in FIELDS  # a group's add_argument does not know these words
         action.is_secret = action.is_required = action.is_multiple = False
-    parser.set_defaults(web_host=HERE)
+    # Locust would serve its page, on which anybody can start a load, and take workers, which get the load's order, from
+    # every machine that reaches this one
+    parser.set_defaults(web_host=ports.HERE, master_bind_host=ports.HERE)
 
 
 def refuse_run_time(parser: Any, **_: Any) -> None:
@@ -93,7 +93,8 @@ def connect(runner: Any, original: Callable[[Any], None] = runners.WorkerRunner.
     else:
         return
     log.error(
-        "llmload: no master at %s:%s answered within a minute: start it first, or mend --master-host and --master-port",
+        "llmload: no master at %s:%s answered within a minute: start it first (on another machine with "
+        "--master-bind-host 0.0.0.0), or mend --master-host and --master-port",
         runner.master_host,
         runner.master_port,
     )

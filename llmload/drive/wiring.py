@@ -5,7 +5,6 @@ MasterRunner   conducts
 WorkerRunner   sends
 """
 
-import socket
 import sys
 from typing import Any, cast
 
@@ -13,6 +12,7 @@ import gevent
 from locust import runners
 from locust.runners import MasterRunner, WorkerRunner
 
+from llmload import ports
 from llmload.drive import beside, guard, prepare, signals
 from llmload.drive.conductor import Conductor
 from llmload.drive.desk import GIVEN_UP_S
@@ -217,11 +217,9 @@ class Wiring:
 
 def check_port(host: str, port: int) -> None:
     """Raises Stop(USAGE) if the page cannot be served there: Locust would say so with a traceback."""
-    try:
-        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
-    except OSError as error:
+    if (why := ports.refusal(host, port)) is not None:
         where = f"port {port} of {host or 'this machine'}"
-        raise Stop(f"the web page cannot be on {where}: {error.strerror}; name another with --web-port") from error
+        raise Stop(f"the web page cannot be on {where}: {why}; name another with --web-port")
 
 
 def free_class(environment: Any) -> Any:

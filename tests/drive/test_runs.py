@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.drive import locusts
@@ -268,16 +269,21 @@ def test_a_killed_master_takes_its_workers_along(server: tuple[str, Path], tmp_p
 
 
 def test_workers_elsewhere_stop_when_their_master_is_dead(server: tuple[str, Path], tmp_path: Path) -> None:
-    """Nobody listens at its port any more: no request five seconds later, the spool is kept, the exit code is 6."""
+    """Nobody listens at its port any more: no request five seconds later, the spool is kept, the exit code is 6.
+
+    The port was open to this machine alone.
+    """
     port = str(locusts.free_port())
     file = scenario(tmp_path, steps=[2], window_s=30.0)
     (elsewhere := tmp_path / "elsewhere").mkdir()
-    there = ("--master-bind-host", "127.0.0.1", "--master-bind-port", port, "--expect-workers", "1")
+    there = ("--master-bind-port", port, "--expect-workers", "1")
     with (
         locust(tmp_path, "--scenario", str(file), "-H", server[0], "--master", *there, OPENAI_API_KEY=KEY) as master,
         locust(elsewhere, "--worker", "--master-port", port, headless=False, OPENAI_API_KEY=KEY) as worker,
     ):
         master.until_measuring()
+        open_at = {(way.laddr.ip, way.status) for way in psutil.Process(master.process.pid).net_connections("tcp")}
+        assert {ip for ip, status in open_at if status == psutil.CONN_LISTEN} == {"127.0.0.1"}  # Locust's: everywhere
         master.process.kill()
         killed_at = time.time()
         left = worker.end(20)
