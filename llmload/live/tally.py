@@ -17,6 +17,7 @@ from llmload.live.history import History
 from llmload.live.measured import NO_FAILURE, Recent
 from llmload.live.sofar import SoFar
 from llmload.live.totals import Totals
+from llmload.load.plan import held_s
 from llmload.load.scenario import Scenario
 
 MANY = 256
@@ -198,10 +199,8 @@ class Tally:
             "step_so_far": self._step_so_far(now),
             "rows": self.rows,
             "history": self._columns(since),
-            "marks": [
-                {"t": row["started_at"], **{key: row.get(key) for key in ("step", "concurrency", "rate")}}
-                for row in self.steps[-MARKS:]
-            ],
+            "held_s": held_s(about.scenario.load) if about and about.scenario.load.kind == "hand" else None,
+            "marks": [mark(row) for row in self.steps[-MARKS:]],
         }
 
     def _classes(self) -> list[tuple[str, int | None]]:
@@ -232,8 +231,7 @@ class Tally:
         return {name: step.block(code, now) | sketched for name, code in self._classes()}
 
     def _columns(self, since: float | None) -> dict[str, Any]:
-        """The history, turned: a list for each name; those of classes and of outcomes stand apart, as anybody may have
-        named a class."""
+        """The history, turned: a list for each name. Classes and outcomes stand apart: a class may have any name."""
         points = self.history.since(since)
         found: dict[str, Any] = {name: [point[name] for point in points] for name in ALWAYS}
         found["classes"] = {
@@ -242,6 +240,16 @@ class Tally:
         }
         found["outcomes"] = {word: [point.get(f"failures.{word}") for point in points] for word in self._failures()}
         return found
+
+
+def mark(row: dict[str, Any]) -> dict[str, Any]:
+    """Where a step began, and by hand, if it was left too early for a row, how long its window was open."""
+    begin, end = row["window_started_at"], row["window_ended_at"]
+    return {
+        "t": row["started_at"],
+        **{key: row.get(key) for key in ("step", "concurrency", "rate")},
+        "left_after_s": (0.0 if begin is None else end - begin) if row.get("held") is False else None,
+    }
 
 
 ALWAYS = ("t", "step", "concurrency", "in_flight", "cpu_max", "loop_lag_p99_ms", "stamp_lag_ms")

@@ -75,7 +75,7 @@ def test_worked_by_hand() -> None:
     assert (history["loop_lag_p99_ms"], classes["all"]["ttft_p50"]) == ([0.3], [100.0])
     assert (classes["all"]["failed_per_s"], classes["short"]["requests_per_s"]) == ([0.5], [1.0])
     assert tally.snapshot(START + 2, since=START + 2)["history"]["t"] == []
-    assert told["marks"] == [{"t": START - 1, "step": 0, "concurrency": 1, "rate": None}]
+    assert told["marks"] == [{"t": START - 1, "step": 0, "concurrency": 1, "rate": None, "left_after_s": None}]
     assert told["workers"][0]["events_per_s"] == 50
 
 
@@ -93,6 +93,23 @@ def test_a_class_may_be_called_anything() -> None:
     assert history["classes"]["t"]["ttft_p50"] == [70.0]
     assert history["outcomes"] == {"rate_limited": [1.0]}
     assert told["step_so_far"]["sketched"]["outcomes"] == {"rate_limited": 1}
+
+
+def test_a_level_that_was_left_too_early_is_marked() -> None:
+    """By hand: how long its window was open, 0 if it never was; and how long is long enough."""
+    tally = begun(load=Load(kind="hand", steps=(), window_s=60))
+    rows = [
+        step(held=True),
+        step(1, 4, 20.0, 23.5, held=False),
+        step(2, 8, None, 25.0, held=False),
+        step(3, 2, 30.0, None),
+    ]
+    tally.look(rows, [worker()])
+    told = tally.snapshot(START + 40)
+    assert told["held_s"] == 10.0
+    assert [(mark["concurrency"], mark["left_after_s"]) for mark in told["marks"]] == [
+        (1, None), (4, 3.5), (8, 0.0), (2, None),
+    ]  # fmt: skip
 
 
 def test_the_last_ten_seconds_end() -> None:

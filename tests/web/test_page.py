@@ -130,14 +130,21 @@ def workloads(browser: Chrome) -> set[str]:
 
 
 def test_a_run_that_is_over(browser: Chrome, served: fake.Fake) -> None:
-    """Verdict, reasons, all rows with their marks, the files; no figures of now."""
-    opened(browser, served, fake.ended())
+    """Verdict, reasons, all rows with their marks, the files; no figures of now. Levels without a row say why."""
+    answer = fake.ended() | {"held_s": 10.0}
+    left = {"t": fake.BEGAN, "concurrency": 6, "rate": None}
+    answer["marks"] += [left | {"step": 5, "left_after_s": 9.99}, left | {"step": 6, "left_after_s": 0.0}]
+    opened(browser, served, answer)
     assert text(browser, "#verdict") == "DEGRADED"
     assert texts(browser, "#reasons li") == fake.ended()["reasons"]
     assert not shown(browser, "#now")
     assert texts(browser, "#steps tr.running") == []
     assert row(browser, 4, "all")["requests ok"] == "3,840"
     assert texts(browser, '#steps tr[data-step="4"] td:first-child i') == ["‡"]
+    assert [line.replace("\u202f", " ") for line in texts(browser, "#steps tr.brief td")] == [
+        "6", "no row: left after 9.9 s of measuring, and a row takes 10 s",
+        "6", "no row: left before measuring began, and a row takes 10 s",
+    ]  # fmt: skip
     links = browser.find_elements(By.CSS_SELECTOR, "#files a")
     files = ["table.csv", "summary.json", "report.html", "requests.jsonl"]
     assert [link.get_attribute("href") for link in links] == [

@@ -1,7 +1,7 @@
 // The tables of the page: the steps row by row, what failed, the workers. Figures come in as the report's rows.
 // Text from outside (names, errors) only ever becomes text.
 
-import { count, failures, level, number, percent, seconds, sum } from "./words.js";
+import { count, failures, level, number, percent, seconds, SPACE, sum } from "./words.js";
 
 const MOST_LINES = 200;
 
@@ -36,10 +36,12 @@ const COLUMNS = [
 export function steps(table, answer, workload) {
   const several = answer.classes.length > 1;
   const wanted = (name) => (workload === "all" ? name === "all" || several : name === workload);
-  const rows = answer.rows.filter((row) => wanted(row.workload));
+  const brief = answer.marks.filter((mark) => typeof mark.left_after_s === "number");
+  const rows = [...answer.rows.filter((row) => wanted(row.workload)), ...brief].sort((one, other) => one.step - other.step);
   const bound = new Set(answer.rows.filter((row) => row.generator?.bound).map((row) => row.step));
   const used = new Set();
-  const lines = rows.slice(-MOST_LINES).map((row, at, all) => ended(row, at === 0 || all[at - 1].step !== row.step, bound, used));
+  const lines = rows.slice(-MOST_LINES).map((row, at, all) =>
+    "left_after_s" in row ? left(row, answer.held_s) : ended(row, at === 0 || all[at - 1].step !== row.step, bound, used));
   const step = answer.step;
   if (answer.state === "running" && step && answer.step_so_far && !answer.rows.some((row) => row.step === step.index)) {
     const names = [...answer.classes, "all"].filter((name) => wanted(name) && answer.step_so_far[name]);
@@ -67,6 +69,18 @@ function ended(row, first, bound, used) {
     const estimated = ["events", "mixed"].includes(row.token_source) && ["tokens/s", "TPOT ms"].includes(group) ? "~" : "";
     line.append(cell(value, write, sign + estimated, extra, used));
   }
+  return line;
+}
+
+// By hand, a level that was left too early.
+function left(mark, held) {
+  const line = tr({ first: true, brief: true });
+  const s = (value) => `${Math.floor(value * 10) / 10}${SPACE}s`;
+  const when = mark.left_after_s > 0 ? `after ${s(mark.left_after_s)} of measuring` : "before measuring began";
+  const words = td(`no row: left ${when}, and a row takes ${s(held)}`, "", "word");
+  words.colSpan = COLUMNS.length + 1;
+  line.dataset.step = mark.step;
+  line.append(td(level(mark)), words);
   return line;
 }
 
