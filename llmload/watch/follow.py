@@ -91,11 +91,7 @@ class Step:
     not_sent: int = 0
     """Arrivals of any phase that found no room."""
     ended: int = 0
-    """Attempts of any phase that ended …"""
-    measured: int = 0
-    """… and those of the window."""
-    held: bool = True
-    """False for a level set by hand that was left too early for a row."""
+    """Attempts of any phase that ended."""
 
     @property
     def label(self) -> str:
@@ -124,7 +120,7 @@ class View:
     in_flight: int | None
     elapsed_s: float | None
     remaining_s: float | None
-    """Estimate for all that is left; None where no step is going on, and by hand."""
+    """Estimate for all that is left; None where no step is going on."""
     at_least: bool
     """The estimate is a lower bound: how long requests take is not known yet."""
     verdict: str | None
@@ -139,7 +135,6 @@ class Follower:
         self.requests = Tail(folder / runfolder.REQUESTS)
         self.generator = Tail(folder / runfolder.GENERATOR)
         self.steps = [Step(index, users, rate=rate) for index, (users, rate) in enumerate(scenario.load.levels)]
-        """By hand they come one by one."""
         self.run: dict[str, Any] = {}
         self.run_at: int | None = None
         self.streams: dict[str, int] = {}
@@ -161,13 +156,13 @@ class Follower:
                 self.place(step, row, now)
                 current = None if step.phase == "done" else step.index
         started, ended = self.run.get("started_at"), self.run.get("ended_at")
-        by_hand, by_rate = (self.scenario.load.kind == kind for kind in ("hand", "rate"))
+        by_rate = self.scenario.load.kind == "rate"
         return View(
             steps=self.steps,
             current=current,
             in_flight=sum(self.streams.values()) if self.streams else None,
             elapsed_s=None if started is None else (ended or now) - started,
-            remaining_s=None if current is None or by_hand else remaining(self.scenario, self.steps, current),
+            remaining_s=None if current is None else remaining(self.scenario, self.steps, current),
             at_least=not by_rate and current is not None and pace_of(self.steps, current) is None,
             verdict=self.run.get("verdict"),
         )
@@ -181,9 +176,6 @@ class Follower:
                 self.run, self.run_at = orjson.loads(path.read_bytes()), at
         except (FileNotFoundError, orjson.JSONDecodeError):
             return
-        if self.scenario.load.kind == "hand":
-            levels = (self.run.get("steps") or [])[len(self.steps) :]
-            self.steps += [Step(len(self.steps) + n, row["concurrency"]) for n, row in enumerate(levels)]
 
     def count(self, row: dict[str, Any]) -> None:
         """Add one record to its step."""
@@ -201,7 +193,6 @@ class Follower:
             step.warmup += 1
         if row.get("phase") != "measure":
             return
-        step.measured += 1
         step.by_class[str(row.get("workload"))] += 1
         step.e2e_ms_sum += row.get("end_ms") or 0.0
         if row.get("outcome") == "ok":
@@ -218,7 +209,7 @@ class Follower:
         opened, closed, ended = row.get("window_started_at"), row.get("window_ended_at"), row.get("ended_at")
         phases = (("done", ended), ("drain", closed), ("window", opened), ("warm-up", row.get("started_at")))
         step.phase, since = next((pair for pair in phases if pair[1] is not None), ("to come", None))
-        step.ended_by, step.held = row.get("ended_by"), row.get("held") is not False
+        step.ended_by = row.get("ended_by")
         step.phase_s = None if since is None or step.phase == "done" else max(0.0, now - since)
         if opened is not None:
             step.warmup_s = max(0.0, opened - row["started_at"])
@@ -232,7 +223,7 @@ class Follower:
     def reached(self, step: Step, row: dict[str, Any], now: float) -> float | None:
         """Requests sent per second: what ended and what is in flight, over the seconds."""
         if step.phase == "done":
-            return step.measured / step.window_s if step.window_s else None
+            return step.by_class.total() / step.window_s if step.window_s else None
         gone = now - row["started_at"]
         return (step.ended + sum(self.streams.values())) / gone if gone >= 1 else None
 

@@ -11,7 +11,6 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from llmload.load.plan import held_s
 from llmload.load.scenario import Scenario
 from llmload.load.spans import span
 from llmload.watch.follow import Step, View
@@ -44,18 +43,13 @@ def phase(step: Step, scenario: Scenario) -> str:
         return f"window {window(step, scenario)}"
     if step.phase == "drain":
         return f"drain, {span(round(step.phase_s or 0.0))}"
-    if not step.held:
-        return "too short for a row"
     return f"ended by {ENDS[step.ended_by]}" if step.ended_by in ENDS else step.phase
 
 
 def window(step: Step, scenario: Scenario) -> str:
-    """How long a window is open, and what it waits for: its seconds, then the class that has fewest; by hand, a row."""
+    """How long a window is open, and what it waits for: its seconds, then the class that has fewest."""
     load, gone = scenario.load, step.window_s or 0.0
     now = span(round(gone))
-    if load.kind == "hand":
-        enough = held_s(load)
-        return f"{now} of {span(enough)} for a row" if gone < enough else f"{now}, a row"
     if gone < load.window_s:
         return f"{now} of {span(load.window_s)}"
     fewest = min((item.name for item in scenario.classes), key=lambda name: step.by_class[name])
@@ -80,12 +74,11 @@ def line(view: View, scenario: Scenario) -> str:
     if view.current is None:
         return "starting"
     step = view.steps[view.current]
-    by_hand = scenario.load.kind == "hand"
     load = [f"{amount(view.in_flight)} of {step.concurrency} in flight"]
     if step.rate is not None:
         load = [f"{amount(step.reached_per_s)} of {step.rate:g} requests/s", f"{amount(view.in_flight)} in flight"]
     parts = [
-        f"level {step.index + 1}" if by_hand else f"step {step.index + 1} of {len(view.steps)}",
+        f"step {step.index + 1} of {len(view.steps)}",
         *load,
         phase(step, scenario),
         f"{step.ok} ok",
@@ -108,7 +101,7 @@ def picture(view: View, scenario: Scenario) -> RenderableType:
     table.add_column("", overflow="ellipsis", no_wrap=True)
     for step in view.steps:
         row(table, step, view, scenario)
-    parts: list[RenderableType] = [head(view, scenario), Text(), table]
+    parts: list[RenderableType] = [head(view), Text(), table]
     if failed := failures(view.steps):
         parts.append(Text(f"\nfailed: {failed}", "red"))
     if unsent := ", ".join(f"{step.not_sent} at {step.label}" for step in view.steps if step.not_sent):
@@ -126,11 +119,9 @@ def row(table: Table, step: Step, view: View, scenario: Scenario) -> None:
     if step.rate is not None:
         load = [f"{amount(step.reached_per_s)}/{step.rate:g}", amount(view.in_flight) if live else ""]
     mark, colour = MARKS[step.phase], "cyan" if live else "green"
-    if not step.held:
-        mark, colour = "·", "dim"
-    elif step.phase == "done" and not step.ok:
+    if step.phase == "done" and not step.ok:
         mark, colour = "✗", "red"
-    note = phase(step, scenario) if live or step.ended_by in ENDS or not step.held else ""
+    note = phase(step, scenario) if live or step.ended_by in ENDS else ""
     table.add_row(
         Text(mark, colour),
         *load,
@@ -143,11 +134,9 @@ def row(table: Table, step: Step, view: View, scenario: Scenario) -> None:
     )
 
 
-def head(view: View, scenario: Scenario) -> RenderableType:
-    """The line above the table: bar, time gone, time left; by hand nobody knows how much is to come."""
+def head(view: View) -> RenderableType:
+    """The line above the table: bar, time gone, time left."""
     gone, more = view.elapsed_s or 0.0, view.remaining_s or 0.0
-    if scenario.load.kind == "hand":
-        return Text(f"by hand, {span(round(gone))} gone", "dim")
     grid = Table.grid(padding=(0, 2))
     bar = ProgressBar(total=max(gone + more, 1.0), completed=gone, width=30, complete_style="cyan")
     grid.add_row(bar, Text(f"{span(round(gone))} gone", "dim"), Text(left(view)))

@@ -203,32 +203,6 @@ def test_time_left_by_rate() -> None:
     assert remaining(slow, [Step(0, None, "warm-up", phase_s=0.0, rate=1.0)], 0) == 20
 
 
-HAND = Scenario("h", RATE.classes, load=Load("hand", steps=(), warmup_requests=1, window_s=60.0))
-
-
-def test_levels_set_by_hand_come_one_by_one(tmp_path: Path) -> None:
-    """Each has a line from the moment it begins; one that was left too early says so; nobody knows what is to come."""
-    follower = Follower(tmp_path, HAND)
-    assert follower.look(now=1.0).steps == []
-    first = {"step": 0, "concurrency": 1, "started_at": 1.0, "window_started_at": None, "window_ended_at": None}
-    runfolder.write_json(tmp_path / runfolder.RUN, {"started_at": 1.0, "steps": [first | {"ended_at": None}]})
-    append(tmp_path / runfolder.REQUESTS, record(phase="warmup"))
-    view = follower.look(now=4.0)
-    assert show.line(view, HAND).startswith("level 1 · - of 1 in flight · warm-up, 1 requests · 0 ok")
-    left = first | {"ended_at": 5.0, "ended_by": "level", "held": False}
-    second = {"step": 1, "concurrency": 8, "started_at": 5.0, "window_started_at": 6.0, "window_ended_at": None}
-    runfolder.write_json(tmp_path / runfolder.RUN, {"started_at": 1.0, "steps": [left, second | {"ended_at": None}]})
-    append(tmp_path / runfolder.REQUESTS, *[record(step=1)] * 3)
-    view = follower.look(now=13.0)
-    assert [(step.label, step.ok) for step in view.steps] == [("1", 0), ("8", 3)]
-    assert (view.current, view.remaining_s, show.left(view)) == (1, None, "")
-    assert "window 7 s of 10 s for a row" in show.line(view, HAND)
-    text = rendered(view, HAND)
-    for words in ("by hand, 12 s gone", "too short for a row", "-/8"):
-        assert words in text
-    assert "window 18 s, a row" in show.line(follower.look(now=24.0), HAND)
-
-
 @pytest.mark.parametrize(
     ("value", "text"), [(None, "-"), (0.0, "0"), (7.25, "7.25"), (99.96, "100"), (12345.6, "12,346")]
 )
