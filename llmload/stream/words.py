@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+from llmload import plain
 from llmload.stream import chunk as chunks
 
 LIMIT = 300
@@ -14,8 +15,8 @@ Hide = Callable[[str], str]
 
 
 def one_line(text: str, limit: int = LIMIT) -> str:
-    """A text without line ends and control characters, cut at `limit` characters."""
-    flat = " ".join("".join(sign if sign.isprintable() else " " for sign in text[: 20 * limit]).split())
+    """A text without line ends, control characters and rows of spaces, cut at `limit` characters."""
+    flat = " ".join(plain.one_line(text[: 20 * limit]).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
