@@ -142,7 +142,7 @@ def check_gates(texts: Sequence[str], scenario: Scenario) -> None:
             )
         if gate.figure[0] == "from_schedule" and scenario.load.kind != "rate":
             raise Stop(f"--gate {text!r}: only a load by rate has a schedule; expected e2e_ms or ttft_ms")
-        if gate.step is not None and gate.step not in steps and steps:  # by hand nobody knows them before
+        if gate.step is not None and gate.step not in steps:
             there = ", ".join(f"{step:g}" for step in dict.fromkeys(steps))
             raise Stop(f"--gate {text!r}: the scenario has no step of {gate.step:g}; expected one of: {there}")
 
