@@ -79,7 +79,7 @@ class Client:
         entry[1].set()
         gevent.sleep(0)
 
-    def cancel(self, which: Callable[[Tags], bool] | None = None) -> int:
+    def cancel(self) -> int:
         """End all."""
         for _, ended, outcome in self.open:
             outcome.append("cancelled")
