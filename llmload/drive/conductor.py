@@ -9,10 +9,7 @@ import contextlib
 import itertools
 import logging
 import math
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gevent
@@ -29,6 +26,7 @@ from llmload.drive.muster import Muster
 from llmload.drive.order import Order, digest_of
 from llmload.drive.prepare import Prepared
 from llmload.drive.ratestep import RateStepping
+from llmload.drive.reporter import reported
 from llmload.drive.run import ALL_LOST, Run
 from llmload.drive.stepping import CUT_S, RAMP_S, Stepping
 from llmload.drive.voice import Voice
@@ -81,6 +79,11 @@ class Conductor:
         """… for this reason."""
         self._greenlet: Any = None
         self._again = False
+
+    @property
+    def ending(self) -> bool:
+        """Whether a run is on that takes no other level any more, and none follows it by itself."""
+        return not self.idle.is_set() and self._greenlet is None and not self._again
 
     def serve_metrics(self) -> None:
         """Serve /metrics, as the options say. What cannot be had is told when a run is to begin."""
@@ -185,7 +188,8 @@ class Conductor:
             log.exception("llmload: a fault of llmload itself")
             run.incomplete.append(f"a fault of llmload itself ended the run: {error!r}")
         self._greenlet = None
-        shielded(lambda: self._finish(run, why))
+        if shielded(lambda: self._finish(run, why)):
+            self._again = False  # stopped behind a reset
 
     def _all_steps(self, run: Run) -> None:
         levels = run.scenario.load.levels
@@ -413,16 +417,13 @@ def unheld(run: Run) -> list[str]:
     return [] if any(row.get("held") for row in run.book.steps) else [NOTHING_HELD]
 
 
-def reported(folder: Path) -> Exit:
-    """Have a run folder reported, in a process without Locust; returns what the report says about the run."""
-    code = subprocess.run([sys.executable, "-m", "llmload", "report", str(folder)], check=False).returncode
-    return Exit(code) if code in set(Exit) else Exit.UNJUDGED
-
-
-def shielded(work: Callable[[], None]) -> None:
-    """Do something to its end, even if the calling greenlet is killed meanwhile."""
-    task = gevent.spawn(work)
+def shielded(work: Callable[[], None]) -> bool:
+    """Do something to its end, even if the calling greenlet is killed meanwhile; returns whether it was."""
+    task, killed = gevent.spawn(work), False
     while not task.ready():
-        with contextlib.suppress(gevent.GreenletExit, Halt):
+        try:
             task.join()
+        except (gevent.GreenletExit, Halt):
+            killed = True
     task.get()
+    return killed

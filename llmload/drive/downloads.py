@@ -5,16 +5,14 @@ path. Knows neither Flask nor a run that is going on.
 """
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 from gevent.lock import BoundedSemaphore
 
+from llmload.drive import reporter
 from llmload.exits import Exit, Stop
 from llmload.record import runfolder
 
@@ -32,8 +30,6 @@ LATEST = "latest"
 """Instead of a run's name: the one that began last."""
 LISTED = 200
 CHUNK = 1 << 16
-NICE = 10
-"""A report must not take the processor from those that send."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +70,14 @@ class Runs:
             if entry.is_dir(follow_symlinks=False) and (folder := Path(entry.path))
         ]
         there = [folder for run, folder in found if run.is_file() and not run.is_symlink()]
-        there.sort(key=lambda folder: (self._facts(folder).get("started_at") or 0.0, folder.name), reverse=True)
+        there.sort(key=lambda folder: (self._facts(folder)["started_at"] or 0.0, folder.name), reverse=True)
         return {folder.name: folder for folder in there}
 
     def listed(self) -> list[dict[str, Any]]:
         """What the page shows of them."""
         return [
-            {
-                "run": name,
-                "scenario": (facts.get("scenario") or {}).get("name"),
-                "started_at": facts.get("started_at"),
-                "ended_at": facts.get("ended_at"),
-                "verdict": facts.get("verdict"),
-                "files": list(FILES),
-            }
+            {"run": name, **self._facts(folder), "files": list(FILES)}
             for name, folder in list(self.folders().items())[:LISTED]
-            if (facts := self._facts(folder)) is not None
         ]
 
     def find(self, run: str, name: str) -> Found:
@@ -117,7 +105,7 @@ class Runs:
         return made > 0 and made >= max(modified(folder / source) for source in (runfolder.RUN, runfolder.REQUESTS))
 
     def _facts(self, folder: Path) -> dict[str, Any]:
-        """run.json, read again only if it has changed; {} if it cannot be read."""
+        """What run.json says of a run, read again only if it has changed; None for what it does not say."""
         at = modified(folder / runfolder.RUN)
         known = self._known.get(folder.name)
         if known is None or known[0] != at:
@@ -126,7 +114,7 @@ class Runs:
             except Stop:
                 run = {}
             facts = {key: run.get(key) for key in ("started_at", "ended_at", "verdict")}
-            facts["scenario"] = {"name": (run.get("scenario") or {}).get("name")}
+            facts["scenario"] = (run.get("scenario") or {}).get("name")
             known = self._known[folder.name] = (at, facts)
         return known[1]
 
@@ -140,11 +128,8 @@ def modified(path: Path) -> int:
 
 
 def make(folder: Path) -> None:
-    """Have a run folder reported in a process of its own, behind everything else. Raises Stop(UNJUDGED)."""
-    command = [sys.executable, "-m", "llmload", "report", str(folder.resolve())]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-    psutil.Process(process.pid).nice(NICE)
-    _, said = process.communicate()
-    if process.returncode in {int(Exit.USAGE), int(Exit.UNJUDGED)} or process.returncode not in set(Exit):
-        why = said.decode(errors="replace").strip().splitlines()
+    """Have the files of a run made. Raises Stop(UNJUDGED) if they cannot be."""
+    done = reporter.behind(folder)
+    if done.returncode in {int(Exit.USAGE), int(Exit.UNJUDGED)} or done.returncode not in set(Exit):
+        why = done.stderr.decode(errors="replace").strip().splitlines()
         raise Stop(f"the report of {folder.name} cannot be made: {why[-1] if why else 'no word why'}", Exit.UNJUDGED)

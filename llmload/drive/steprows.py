@@ -1,12 +1,9 @@
-"""Rows of the steps that are over, from the reporter itself: in a process of its own, at the lowest priority.
+"""Rows of the steps that are over, from the reporter itself.
 
 One at a time: while one is being made, any number of steps may end, and one more is made behind it.
 """
 
 import logging
-import os
-import shutil
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,15 +11,15 @@ from typing import Any
 
 import gevent
 import orjson
-from gevent import subprocess
 from gevent.event import Event
+
+from llmload.drive import reporter
 
 log = logging.getLogger(__name__)
 
 SETTLE_S = 5.0
 """How long the last records of a step may be on their way; the rows that come with the next end have them then."""
 LOOK_S = 0.1
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 Wanted = tuple[Path, frozenset[int], Callable[[], bool]]
 
@@ -63,15 +60,6 @@ class StepRows:
 
 def made(folder: Path) -> list[dict[str, Any]]:
     """The rows of a run folder as its summary.json will have them. Raises ValueError if there are none."""
-    nice = shutil.which("nice")
-    command = [sys.executable, "-m", "llmload", "report", str(folder), "--format", "json", "--no-files"]
-    done = subprocess.run(
-        [nice, "-n", "19", *command] if nice else command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, **ONE_THREAD},
-        check=False,
-    )
+    done = reporter.behind(folder, "--format", "json", "--no-files")
     rows: list[dict[str, Any]] = orjson.loads(done.stdout)["rows"]
     return rows

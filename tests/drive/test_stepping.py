@@ -12,7 +12,7 @@ import gevent
 import pytest
 from locust.runners import STATE_RUNNING, MasterRunner
 
-from llmload.drive import conductor, stepping
+from llmload.drive import conductor, reporter, stepping
 from llmload.drive.desk import Desk, Halt, how_gone
 from llmload.drive.members import NOTHING_SAID, Member
 from llmload.drive.order import Order
@@ -197,4 +197,4 @@ def test_a_cap_spoils_a_run_only_if_something_was_not_run(
 
 def test_what_the_report_finds_is_an_exit_code(tmp_path: Path) -> None:
     """A folder that cannot be judged is 4; it counts beside what the run says of itself."""
-    assert conductor.reported(tmp_path) == Exit.UNJUDGED
+    assert reporter.reported(tmp_path) == Exit.UNJUDGED
