@@ -144,6 +144,13 @@ def test_every_part_has_its_place() -> None:
         assert not {name for name in imports(PACKAGE / f"{name}.py") if name.startswith("llmload")}
 
 
+def test_the_largest_part_has_a_list_of_its_rooms() -> None:
+    """Whoever looks for the file of an idea finds it in the docstring of llmload/drive, each file once."""
+    text = ast.get_docstring(ast.parse((PACKAGE / "drive/__init__.py").read_text())) or ""
+    named = [name for line in text.splitlines() if line.startswith(" ") for name in line.split(": ")[1].split(", ")]
+    assert sorted(named) == sorted(path.stem for path in (PACKAGE / "drive").glob("*.py") if path.stem != "__init__")
+
+
 def test_locust_is_imported_by_its_edge_alone() -> None:
     """Only llmload/drive knows Locust."""
     users = {
