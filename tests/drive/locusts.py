@@ -177,6 +177,26 @@ def locust(
             process.wait()
 
 
+def agree(
+    told: Callable[[], list[dict[str, Any]]], rows: list[dict[str, Any]], *, lost: int = 0, limit_s: float = 10.0
+) -> None:
+    """See that the server saw every request of these records, each once, and no other.
+
+    `told` reads the server's own lines; it writes one when it is done with a request, so it is given its time. What was
+    cut before an answer began may not have reached it. Nor may what a killed worker had begun, `lost` in number, of
+    which there is no record: right before it sends a request it writes down that it does.
+    """
+    names = {f"{row['run']}-{row['worker']}-{row['seq']}": row for row in rows}
+    sure = {name for name, row in names.items() if row["outcome"] != "cancelled" or row["http_status"] is not None}
+    deadline = time.monotonic() + limit_s
+    while not sure <= (seen := Counter(str(line["client_request"]) for line in told())).keys():
+        assert time.monotonic() < deadline, sorted(sure - seen.keys())
+        time.sleep(0.1)
+    assert len(names) == len(rows)
+    assert set(seen.values()) == {1}
+    assert len(seen.keys() - names.keys()) <= lost
+
+
 def gone(pids: list[int], limit_s: float = 10.0) -> bool:
     """Whether all these processes end within the limit."""
     deadline = time.monotonic() + limit_s

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -191,6 +192,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
         plain.until("ready for run")
         with place.worker("old", patch=OTHER_VERSION) as old, place.worker("odd", patch=OTHER_SCENARIO) as odd:
             late = [(old.end(), old.words()), (odd.end(), odd.words())]
+        commands.until(lambda: told_enough(folder / "runs", far))
         master.child.send_signal(signal.SIGINT)
         code = master.end()
         far.end()
@@ -201,6 +203,18 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
         yield Whole(code, run_folder, commands.run_json(run_folder), records, truth, far, plain, late, master.words())
 
 
+def told_enough(runs: Path, worker: Process) -> bool:
+    """Whether both workers have three lines in generator.jsonl, and this one has told on its terminal how it goes."""
+    whole = [line for path in runs.glob("*/generator.jsonl") for line in path.read_bytes().split(b"\n")[:-1]]
+    lines = Counter(json.loads(line)["worker"] for line in whole)
+    return len(lines) == 2 and min(lines.values()) >= 3 and any(map(how_it_goes, worker.words().splitlines()))
+
+
+def how_it_goes(line: str) -> bool:
+    """Whether a line of a worker's terminal is the one that comes every few seconds."""
+    return line.startswith("w") and ": step " in line and " in flight, " in line
+
+
 def test_a_worker_elsewhere_gets_all_it_needs(whole: Whole) -> None:
     """The data file came from the master: both sent prompts of it, none twice; nothing is missing; all ended well."""
     assert whole.code == 6, whole.words
@@ -208,9 +222,9 @@ def test_a_worker_elsewhere_gets_all_it_needs(whole: Whole) -> None:
     assert (whole.far.child.returncode, whole.plain.child.returncode) == (0, 0)
     assert {row["worker"] for row in whole.records} == {"w0", "w1"}
     assert all(row["prompt"].startswith("own-") for row in whole.records)
-    sent = {f"{row['run']}-{row['worker']}-{row['seq']}" for row in whole.records}
-    assert sent <= set(whole.truth)
-    assert len({whole.truth[name]["head"] for name in sent}) == len(sent)
+    sent = {name: line for name, line in whole.truth.items() if not name.startswith("preflight")}
+    locusts.agree(lambda: list(sent.values()), whole.records)
+    assert len({line["head"] for line in sent.values()}) == len(sent)
     assert all(line["lost"] == 0 for line in whole.run["accounting"].values())
     (file,) = whole.run["files"]
     assert (Path(file["path"]).name, file["bytes"]) == ("prompts.jsonl", Path(file["path"]).stat().st_size)
@@ -227,7 +241,9 @@ def test_a_clock_that_is_ahead_is_found_out(whole: Whole) -> None:
     slack = 1.0  # far from five seconds, and more than a busy machine takes for a message
     offset = {name: facts["clock_offset_ms"] / 1000 for name, facts in whole.run["workers"].items()}
     for row in whole.records:
-        truth = whole.truth[f"{row['run']}-{row['worker']}-{row['seq']}"]
+        truth = whole.truth.get(f"{row['run']}-{row['worker']}-{row['seq']}")
+        if truth is None:  # cut on its way, see above
+            continue
         moment = row["sent_at"] - offset[row["worker"]]
         assert abs(moment - truth["received_at"]) < slack
         step = whole.run["steps"][row["step"]]
@@ -261,8 +277,8 @@ def test_a_worker_says_what_becomes_of_it(whole: Whole) -> None:
         for sentence in ("connected to the master at", "ready for run", "begins; this is worker w", "is over after"):
             assert sentence in words, words
     lines = whole.far.words().splitlines()
-    assert any(line.startswith("w") and ": step " in line and " in flight, " in line for line in lines)
-    assert len([line for line in lines if ": step " not in line]) <= 7, lines
+    assert any(map(how_it_goes, lines)), lines
+    assert len([line for line in lines if not how_it_goes(line)]) <= 7, lines
 
 
 def test_a_run_does_not_begin_with_fewer(place: Place) -> None:

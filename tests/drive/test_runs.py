@@ -79,7 +79,7 @@ def test_a_whole_run_is_ok_and_accounts_for_everything(whole: tuple[Left, list[d
         n = len(seqs)
         assert seqs == list(range(n))
         assert run["accounting"][worker] == {"started": n, "finished": n, "received": n, "lost": 0}
-    assert len(left.records) == len(truth)
+    locusts.agree(lambda: truth, left.records)
     assert {row["outcome"] for row in left.records} <= {"ok", "cancelled"}
 
 
@@ -191,8 +191,7 @@ def test_ctrl_c_ends_the_step_and_keeps_everything(server: tuple[str, Path], tmp
     cut = [row for row in left.records if row["error"] == "stopped by the user"]
     assert 1 <= len(cut) <= 2
     assert {row["outcome"] for row in cut} == {"cancelled"}
-    truth = truth_of(server[1], run["steps"][0]["started_at"], run["ended_at"])
-    assert len(truth) == len(left.records)
+    locusts.agree(lambda: truth_of(server[1], run["steps"][0]["started_at"], run["ended_at"]), left.records)
 
 
 def test_the_second_ctrl_c_ends_at_once(server: tuple[str, Path], tmp_path: Path) -> None:
@@ -250,8 +249,9 @@ def test_a_worker_that_stands_still_is_waited_for_and_a_killed_one_is_counted(
     lost = run["accounting"][dead]
     assert 1 <= lost["lost"] <= 2
     assert lost["started"] == lost["received"] + lost["lost"]
-    truth = truth_of(server[1], run["steps"][0]["started_at"], run["ended_at"])
-    assert len(truth) == sum(line["started"] for line in run["accounting"].values())
+    locusts.agree(
+        lambda: truth_of(server[1], run["steps"][0]["started_at"], run["ended_at"]), left.records, lost=lost["lost"]
+    )
 
 
 def test_a_killed_master_takes_its_workers_along(server: tuple[str, Path], tmp_path: Path) -> None:
@@ -264,8 +264,10 @@ def test_a_killed_master_takes_its_workers_along(server: tuple[str, Path], tmp_p
         left = running.end()
         assert locusts.gone(workers, 8)
     assert left.run["verdict"] is None
-    since = left.run["steps"][0]["started_at"]
-    assert sum("start" in row for row in left.spooled) == len(truth_of(server[1], since, float("inf")))
+    since, rows = left.run["steps"][0]["started_at"], [row for row in left.spooled if "outcome" in row]
+    lost = sum("start" in row for row in left.spooled) - len(rows)
+    assert 0 <= lost <= 2
+    locusts.agree(lambda: truth_of(server[1], since, float("inf")), rows, lost=lost)
 
 
 def test_workers_elsewhere_stop_when_their_master_is_dead(server: tuple[str, Path], tmp_path: Path) -> None:
@@ -292,7 +294,9 @@ def test_workers_elsewhere_stop_when_their_master_is_dead(server: tuple[str, Pat
     truth = truth_of(server[1], run.run["steps"][0]["started_at"], float("inf"))
     assert max(line["received_at"] for line in truth) - killed_at < 5
     rows = run.spooled
-    assert sum("start" in row for row in rows) == sum("outcome" in row for row in rows) == len(truth)
+    ended = [row for row in rows if "outcome" in row]
+    assert sum("start" in row for row in rows) == len(ended)
+    locusts.agree(lambda: truth_of(server[1], run.run["steps"][0]["started_at"], float("inf")), ended)
     assert {row["error"] for row in rows if row.get("outcome") == "cancelled"} == {
         "cut because its worker had to leave"
     }

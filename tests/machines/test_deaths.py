@@ -72,7 +72,7 @@ def test_one_of_four_workers_is_killed_and_another_is_told_to_go(server: tuple[s
     told_now, n = whole.run["accounting"][killed], len(records)
     assert told_now == {"started": begun, "finished": n, "received": n, "lost": begun - n}
     assert 1 <= told_now["lost"] <= 2
-    assert len(truth(path, run)) == sum(line["started"] for line in whole.run["accounting"].values())
+    locusts.agree(lambda: truth(path, run), whole.records, lost=told_now["lost"])
     assert [row["seq"] for row in whole.records if row["worker"] == killed] == sorted(row["seq"] for row in records)
 
 
@@ -105,7 +105,8 @@ def test_a_master_that_is_killed(server: tuple[str, Path], tmp_path: Path) -> No
     sent = truth(path, left.run)
     assert killed_at < max(line["received_at"] for line in sent) < killed_at + 5
     begun, ended, records = zip(kept(one), kept(two), strict=True)
-    assert sum(begun) == sum(ended) == len(sent)
+    assert sum(begun) == sum(ended)
+    locusts.agree(lambda: truth(path, left.run), [row for rows in records for row in rows])
     cut = [row["error"] for rows in records for row in rows if row["outcome"] == "cancelled"]
     assert set(cut) == {"cut because its worker had to leave"}
 
@@ -113,7 +114,7 @@ def test_a_master_that_is_killed(server: tuple[str, Path], tmp_path: Path) -> No
     whole = machines.collected(left.folder, *spools(one), *spools(two))
     assert (whole.code, whole.run["verdict"]) == (6, "INCOMPLETE"), whole.words
     assert [line["lost"] for line in whole.run["accounting"].values()] == [0, 0]
-    assert len(whole.records) == len(sent)
+    assert len(whole.records) == sum(ended)
     for rows in records:
         seqs = [row["seq"] for row in whole.records if row["worker"] == rows[0]["worker"]]
         assert seqs == sorted(row["seq"] for row in rows) == list(range(len(rows)))
