@@ -5,32 +5,13 @@ from typing import Any
 
 import gevent
 import pytest
-from locust.runners import STATE_INIT, MasterRunner
 
 from llmload import __version__
 from llmload.drive import muster, words
 from llmload.drive.muster import Muster
 from llmload.drive.order import Order
 from llmload.exits import Exit, Stop
-
-
-class Master(MasterRunner):
-    """A master without sockets."""
-
-    def __init__(self, *nodes: str) -> None:
-        self.clients: Any = {node: SimpleNamespace(id=node, state=STATE_INIT) for node in nodes}
-        self._users_dispatcher = None
-        self.greenlet = None  # what Locust's destructor asks for
-        self.hears: dict[str, Any] = {}
-        self.sent: list[tuple[str, Any, str | None]] = []
-
-    def register_message(self, msg_type: str, listener: Any, concurrent: bool = False) -> None:
-        """Remember who listens."""
-        self.hears[msg_type] = listener
-
-    def send_message(self, msg_type: str, data: Any = None, client_id: str | None = None) -> None:
-        """Remember what was sent."""
-        self.sent.append((msg_type, data, client_id))
+from tests.drive.masters import Master
 
 
 class Bench:

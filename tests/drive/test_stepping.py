@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import gevent
 import pytest
-from locust.runners import STATE_RUNNING, MasterRunner
+from locust.runners import STATE_RUNNING
 
 from llmload.drive import conductor, reporter, stepping
 from llmload.drive.desk import Desk, Halt, how_gone
@@ -21,25 +21,7 @@ from llmload.drive.run import Run
 from llmload.drive.stepping import Stepping
 from llmload.exits import Exit, Stop
 from llmload.load.scenario import Load, Scenario, WorkloadClass
-
-
-class Master(MasterRunner):
-    """A master without sockets: two workers, and the messages to them."""
-
-    def __init__(self) -> None:
-        self.clients: Any = {node: SimpleNamespace(id=node, state=STATE_RUNNING) for node in ("a", "b")}
-        self._users_dispatcher = None
-        self.greenlet = None  # what Locust's destructor asks for
-        self.hears: dict[str, Any] = {}
-        self.sent: list[tuple[str, Any, str | None]] = []
-
-    def register_message(self, msg_type: str, listener: Any, concurrent: bool = False) -> None:
-        """Remember who listens."""
-        self.hears[msg_type] = listener
-
-    def send_message(self, msg_type: str, data: Any = None, client_id: str | None = None) -> None:
-        """Remember what was sent."""
-        self.sent.append((msg_type, data, client_id))
+from tests.drive.masters import Master
 
 
 class Bench:
@@ -48,7 +30,7 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         scenario = Scenario("s", (WorkloadClass("short"),), load=Load(steps=(2,)))
         prepared = Prepared(scenario, cast("Any", None), cast("Any", None), folder, 0.0, save_text=False)
-        self.master = Master()
+        self.master = Master("a", "b")
         self.complaints: list[str] = []
         voice: Any = SimpleNamespace(complain=self.complaints.append)
         self.desk = Desk(self.master, voice)
