@@ -22,6 +22,7 @@ IO = {
 PURE = [
     "stream",
     "drive/apart.py",
+    "drive/part.py",
     "load/arrivals.py",
     "load/call.py",
     "load/forecast.py",

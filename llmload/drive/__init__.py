@@ -4,7 +4,7 @@ What each file is for stands at its head; these belong together (a test holds th
 
     Puts llmload into Locust: plugin, locustfile, shape, wiring, signals, mixuser, user, hooks
     A run, conducting it: prepare, conductor, stepping, ratestep, run, members, book, muster, desk, reporter, voice
-    A run, sending requests: candidate, kit, parcels, worker, session, turnstile, arriving, ship, generator, apart
+    A run, sending requests: candidate, kit, parcels, worker, session, part, turnstile, arriving, ship, generator, apart
     Between the two: words, order
     Locust's page, starting and steering runs: form, hand, permit, guard, beside
     Pages and figures of its own: web, downloads, steprows, feed, exporter

@@ -10,7 +10,8 @@ import gevent
 from locust import User, task
 
 from llmload.drive import wiring
-from llmload.drive.session import Answer, Seat, Session
+from llmload.drive.part import Seat
+from llmload.drive.session import Answer, Session
 
 PAUSE_S = 0.1
 """Pause after a first quick failure, doubled after each further one …"""

@@ -8,7 +8,6 @@ import logging
 import os
 import socket
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
@@ -20,6 +19,7 @@ from llmload.drive import generator, hooks, words
 from llmload.drive.apart import Apart
 from llmload.drive.arriving import Arriving
 from llmload.drive.order import Order
+from llmload.drive.part import Allowance, Counts, Place, Seat
 from llmload.drive.ship import Row, Shipper
 from llmload.drive.turnstile import Turnstile
 from llmload.load import arrivals
@@ -91,59 +91,6 @@ class Plan(Protocol):
 
     def measured(self, step: int, index: int) -> Call:
         """The index-th call of a step's window."""
-
-
-@dataclass(slots=True, eq=False)
-class Seat:
-    """One user's place in the present step."""
-
-    number: int = 0
-    made: int = 0
-    """Warm-up calls made …"""
-    warm: int = 0
-    """… and finished."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """This process's part of a step, so that no two processes make the same call."""
-
-    first_user: int = 0
-    """Its users are this one and those that follow."""
-    rank: int = 0
-    """It makes the calls number rank, rank + stride, rank + 2·stride …"""
-    stride: int = 1
-
-
-@dataclass(slots=True)
-class Allowance:
-    """What this process may still send in this step; None is no limit."""
-
-    requests: int | None = None
-    tokens: int | None = None
-
-    def take(self, tokens: int) -> bool:
-        """Use it up for one request that asks for so many tokens; False if it does not suffice."""
-        if (self.requests is not None and self.requests < 1) or (self.tokens is not None and self.tokens < tokens):
-            return False
-        if self.requests is not None:
-            self.requests -= 1
-        if self.tokens is not None:
-            self.tokens -= tokens
-        return True
-
-
-@dataclass(slots=True)
-class Counts:
-    """What happened in the present step, in this process."""
-
-    ok: int = 0
-    failed: int = 0
-    cut: int = 0
-    measured_ok: int = 0
-    measured_in_flight: int = 0
-    sent: Counter[str] = field(default_factory=Counter)
-    warm: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,20 +426,9 @@ class Session:
         self._in_flight -= 1
         if record.step != self._step:
             return
-        counts = self._counts
-        if record.outcome == "ok":
-            counts.ok += 1
-        elif record.outcome == "cancelled":
-            counts.cut += 1
-        else:
-            counts.failed += 1
-        if record.phase == "measure":
-            counts.measured_in_flight -= 1
-            counts.measured_ok += record.outcome == "ok"
-        elif record.phase == "warmup":
-            counts.warm[record.workload] += 1
-            if seat is not None:
-                seat.warm += 1
+        self._counts.ended(record)
+        if seat is not None and record.phase == "warmup":
+            seat.warm += 1
 
     def _cut_all(self) -> None:
         """Cancel until nothing is in flight: a request that was connecting meanwhile comes into flight later."""
