@@ -11,6 +11,7 @@ import orjson
 from flask import Response, request
 
 from llmload.drive.downloads import FILES, LATEST
+from llmload.drive.permit import OWN
 
 TAB = "llmload"
 LINK = b"""<a href="./llmload" title="figures as they come, rows and downloads" style="position:absolute;top:76px;\
@@ -57,7 +58,9 @@ def beside(web_ui: Any, rows: Callable[[], Sequence[dict[str, Any]]], state: Cal
         def filled() -> None:
             fill()
             fields = web_ui.template_args["extra_options"]
-            web_ui.template_args["extra_options"] = {name: fields[name] for name in OWN_LOCUSTFILE if name in fields}
+            web_ui.template_args["extra_options"] = {
+                name: field for name, field in fields.items() if name in OWN_LOCUSTFILE or name not in OWN
+            }
 
         web_ui.update_template_args = filled
 

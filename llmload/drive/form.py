@@ -12,6 +12,7 @@ from locust.runners import STATE_INIT, STATE_STOPPED, MasterRunner
 
 from llmload.drive import hand
 from llmload.drive.conductor import Conductor
+from llmload.drive.permit import OWN
 from llmload.exits import Stop
 from llmload.load import options, plan, reading
 from llmload.load.scenario import Scenario
@@ -38,6 +39,8 @@ says."""
 
 FIXED = "set when the run began, and cannot change while it goes on: press Stop, then New"
 PLANNED = "the step plan sets the users of this run; to set them yourself press Stop, then New, with load: by hand"
+BOTH = "somebody else is starting a run at this moment; look at the page again"
+OVER = "the run is ending, and takes no other number of users; wait for its end, then press New"
 RUN_TIME = "Run time is not used: a step plan ends by itself, and a run by hand when you press Stop; leave it empty"
 
 
@@ -49,6 +52,7 @@ class Form:
         self.conductor = conductor
         self.runner = conductor.runner
         self.given = conductor.environment.parsed_options
+        self._starting = False
         self._begin = web_ui.app.view_functions["locust.swarm"]
         self._fill = web_ui.update_template_args
         web_ui.app.view_functions["locust.swarm"] = web_ui.auth_required_if_enabled(self.swarm)
@@ -129,19 +133,39 @@ class Form:
         wanted = hand.users(form.get("user_count"), least=1) if load == options.BY_HAND else None
         if isinstance(self.runner, MasterRunner) and not self.conductor.desk.nodes():
             raise Stop("no worker is connected yet, so there is nobody to send; start one, then press Start again")
-        self.given.load = load
-        self.let_go()
-        self.conductor.begun.clear()
-        self._begin()
-        if not self.conductor.begun.wait(WAIT_S):
-            return "the endpoint is still being looked at; the Logs tab says what comes of it"
-        if self.conductor.refusal is not None:
-            raise Stop(self.conductor.refusal)
+        before, host = dict(vars(self.given)), self.web_ui.environment.host
+        try:
+            self.set_off(load)
+            if not self.conductor.begun.wait(WAIT_S):
+                return "the endpoint is still being looked at; the Logs tab says what comes of it"
+            if self.conductor.refusal is not None:
+                raise Stop(self.conductor.refusal)
+        except Stop:  # what was wrong with this form is not in the way of the next one
+            vars(self.given).update(before)
+            self.web_ui.environment.host = host
+            raise
         if not wanted:
             return "the step plan begins"
         run = self.conductor.desk.run
         long = "" if run is None else f"; a level that you hold for {plan.held_s(run.scenario.load):g} s becomes a row"
         return f"a run by hand begins with {wanted} users{long}"
+
+    def set_off(self, load: str) -> None:
+        """Let Locust take over what stands in the form, and start the shape. Raises Stop if it cannot."""
+        if self._starting:
+            raise Stop(BOTH)
+        self._starting = True
+        try:
+            self.let_go()
+            self.given.load = load
+            self.conductor.begun.clear()
+            said = self._begin().get_json()
+        except ValueError as error:  # a field of the locustfile's own
+            raise Stop(f"the form: {error}") from error
+        finally:
+            self._starting = False
+        if not said["success"]:
+            raise Stop(said["message"])
 
     def edit(self) -> str:
         """The person asks for another number of users; says what comes of it. Raises Stop if it cannot be done."""
@@ -153,6 +177,8 @@ class Form:
                 raise Stop(f"{name.replace('_', ' ')}: {FIXED}")
         if form.get("run_time"):
             raise Stop(RUN_TIME)
+        if self.conductor.ending:
+            raise Stop(OVER)
         wanted, now = hand.users(form.get("user_count")), self.conductor.hand.users
         if wanted == now:
             return f"there are {now} users already: nothing changes"
@@ -185,4 +211,5 @@ def fields(found: dict[str, Any], scenario: Scenario | None, *, picker: bool) ->
         }
         says |= {key: f"{text} ({scenario.name})" for key, text in own.items()}
     order = [name for name in FIELDS if name in found and not (picker and name == "load")]
-    return {name: {**found[name], "help_text": FIELDS[name].format(**says)} for name in order}
+    shown: dict[str, Any] = {name: {**found[name], "help_text": FIELDS[name].format(**says)} for name in order}
+    return shown | {name: field for name, field in found.items() if name not in OWN}  # and the locustfile's

@@ -21,5 +21,6 @@ def users(text: str | None, *, least: int = 0) -> int:
     except ValueError:
         number = -1
     if not least <= number <= MOST:
-        raise Stop(f"number of users: expected a whole number from {least} to {MOST}, got {text!r}")
+        got = repr(text if text is None else text[:40])
+        raise Stop(f"number of users: expected a whole number from {least} to {MOST}, got {got}")
     return number

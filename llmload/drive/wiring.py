@@ -13,11 +13,11 @@ from locust import runners
 from locust.runners import MasterRunner, WorkerRunner
 
 from llmload import ports
-from llmload.drive import beside, guard, prepare, signals
+from llmload.drive import beside, guard, permit, prepare, signals
 from llmload.drive.conductor import Conductor
 from llmload.drive.desk import GIVEN_UP_S
 from llmload.drive.downloads import Runs
-from llmload.drive.form import Form
+from llmload.drive.form import FIELDS, Form
 from llmload.drive.session import Session
 from llmload.drive.web import Web
 from llmload.drive.worker import Worker
@@ -83,6 +83,7 @@ class Wiring:
         web = Web(web_ui, Runs(prepare.root(self.environment.parsed_options)), conductor.feed.snapshot)
         form = Form(web_ui, conductor) if self.governed else None
         beside.beside(web_ui, web.rows, None if form is None else form.state)
+        permit.permit(web_ui, self.environment.parsed_options, beside.OWN_LOCUSTFILE if form is None else FIELDS)
         if form is not None:
             self.environment.events.reset_stats.add_listener(lambda **_: conductor.reset())
 

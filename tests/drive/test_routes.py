@@ -4,12 +4,15 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from llmload.drive import downloads
+from llmload.drive import downloads, permit
 from llmload.drive.downloads import FILES, Runs
+from llmload.drive.form import FIELDS
 from llmload.drive.guard import refusal
+from llmload.drive.permit import Permit
 from llmload.exits import Exit, Stop
 from tests.drive import locusts
 from tests.drive.locusts import locust, scenario
@@ -175,6 +178,51 @@ def test_forms_from_other_sites_are_refused(place: tuple[Path, str]) -> None:
         assert ask(f"{ui}{path}", {"host": "http://127.0.0.1:9"}, Origin="http://evil.example")[0] == 403
         assert ask(f"{ui}{path}", {"host": "http://127.0.0.1:9"}, Sec_Fetch_Site="cross-site")[0] == 403
     assert ask(f"{ui}/stop", {"now": "yes"}, Sec_Fetch_Site="same-origin")[0] == 200
+
+
+def test_a_form_sets_what_stands_in_it_and_no_more(place: tuple[Path, str]) -> None:
+    """Locust would take any option from it: where files are written, what is trusted, where the key may go."""
+    folder, ui = place
+    form = {"host": "http://127.0.0.1:9", "user_count": "1", "spawn_rate": "1", "load": "by hand"}
+    for name in ("run_folder", "out", "set", "insecure", "ca", "proxy", "allow_http_key", "html_file", "csv_prefix"):
+        said = json.loads(ask(f"{ui}/swarm", form | {name: str(folder / "evil")})[1])
+        why = f"{name}: is set on the command line alone, as --{name.replace('_', '-')}, not on the page"
+        assert (said["success"], said["message"]) == (False, why)
+    assert json.loads(ask(f"{ui}/swarm", form | {"spawn_rate": "x"})[1])["message"].startswith("Invalid spawn_rate")
+    said = json.loads(ask(f"{ui}/user", {"key_env": "HOME"})[1])
+    assert said["message"] == "cannot be set on the page: no JSON object"
+    assert json.loads(ask(f"{ui}/llmload/live")[1])["state"] == "idle"
+
+
+FORM = {"user_count": "1", "spawn_rate": "1", "host": "http://engine:8000", "scenario": "mixed", "model": ""}
+
+
+@pytest.mark.parametrize(
+    ("web_host", "login", "form", "refused"),
+    [
+        ("127.0.0.1", False, {}, None),
+        ("127.0.0.1", False, {"host": "http://other:8000", "scenario": "my/own.toml"}, None),
+        ("127.0.0.1", False, {"scenario": "rate"}, None),
+        ("127.0.0.1", False, {"scenario": "/etc/passwd"}, "scenario: expected one that comes with llmload, as mixed"),
+        ("127.0.0.1", False, {"scenario": "own"}, None),  # that of the command line
+        ("127.0.0.1", False, {"own_word": "of the locustfile"}, None),
+        ("127.0.0.1", False, {"insecure": "true"}, "insecure: is set on the command line alone"),
+        ("127.0.0.1", False, {"web_host": ""}, "web_host: is set on the command line alone"),
+        ("", False, {}, None),
+        ("", False, {"host": "http://engine:8000/"}, None),
+        ("", False, {"host": "http://other:8000"}, "host: named on the command line, since every machine reaches"),
+        ("0.0.0.0", False, {"scenario": "x.toml"}, "scenario: expected one that comes with llmload or that of the com"),
+        ("0.0.0.0", False, {"scenario": "rate"}, None),
+        ("0.0.0.0", True, {"host": "http://other:8000", "scenario": "x.toml"}, None),
+    ],
+)  # fmt: skip
+def test_what_a_form_may_change(web_host: str, login: bool, form: dict[str, str], refused: str | None) -> None:
+    """Where everybody reaches the page, neither where the key goes nor which file is read."""
+    page = SimpleNamespace(host=web_host, web_login=login, template_args={"extra_options": {"own_word": {}}})
+    options = dict.fromkeys((*permit.OWN, "num_users", "web_host", "own_word"))
+    given = SimpleNamespace(**options | {"scenario": "own", "host": "http://engine:8000"})
+    why = Permit(page, given, FIELDS).refusal(FORM | form)
+    assert why is None if refused is None else str(why).startswith(refused)
 
 
 @pytest.mark.parametrize(

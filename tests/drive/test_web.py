@@ -64,4 +64,5 @@ def test_a_wrong_scenario_from_the_form_is_a_sentence_in_the_log(tmp_path: Path)
         press(f"{ui}/swarm", host="http://127.0.0.1:9", steps="none")
         until(lambda: "/ERROR/llmload: " in running.words())
         assert any("load.steps" in line for line in press(f"{ui}/logs")["master"])
+        assert "'ftp'" in press(f"{ui}/swarm", host="ftp://127.0.0.1")["message"]  # those steps are forgotten
         assert running.process.poll() is None
