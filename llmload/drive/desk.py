@@ -27,6 +27,9 @@ SILENT_S = 3.0
 """A worker says something twice a second; one that said nothing for so long is silent …"""
 GIVEN_UP_S = 60.0
 """… and after this gone."""
+AGAIN_S = 3.0
+"""What a worker that can be heard has not answered for so long is said again: a connection that breaks loses what is
+on its way, and the next one does not bring it."""
 FLUSH_S = 60.0
 """How long a worker may wait for the master to write its last records."""
 
@@ -63,6 +66,8 @@ class Desk:
                 if member.gone is not None:
                     self.voice.complain(f"worker {member.worker} ({member.node}) {member.gone}")
                     muster.strike(self.runner, member.node)
+                else:
+                    self._say_again(run, member, now)
         run.check()
 
     def heard(self, run: Run) -> bool:
@@ -107,7 +112,7 @@ class Desk:
         run.serial += 1
         run.told_at = clock.now()
         for member in run.present:
-            self.tell(run, words.PHASE, {"serial": run.serial, "phase": phase, **each(member)}, member)
+            self._say(run, words.PHASE, {"serial": run.serial, "phase": phase, **each(member)}, member)
 
     def phase(self, run: Run, phase: str, **more: Any) -> None:
         """Tell every worker the phase."""
@@ -117,10 +122,27 @@ class Desk:
         """A word to one worker about a run."""
         self.runner.send_message(kind, {"run": run.order.run, **data}, member.node)
 
+    def _say(self, run: Run, kind: str, data: dict[str, Any], member: Member) -> None:
+        """A word that has to be answered."""
+        member.word, member.word_at = (kind, data), time.monotonic()
+        self.tell(run, kind, data, member)
+
+    def _say_again(self, run: Run, member: Member, now: float) -> None:
+        """The same once more, if it is not answered."""
+        if member.word is None or now - member.word_at < AGAIN_S or now - member.spoke_at > SILENT_S:
+            return
+        kind, data = member.word
+        if kind == words.PHASE:
+            if member.said["serial"] >= data["serial"]:
+                return
+            run.notes.append(f"worker {member.worker} was told {data['phase']!r} again: it had not answered")
+        member.word_at = now
+        self.tell(run, kind, data, member)
+
     def end(self, run: Run, member: Member, patience_s: float = FLUSH_S) -> None:
         """Tell a worker that its part of the run is over: it sends what is left, waiting so long for answers."""
         code = Exit.OK if member.gone is None else Exit.DEGRADED
-        self.tell(run, words.END, {"patience_s": patience_s, "code": code}, member)
+        self._say(run, words.END, {"patience_s": patience_s, "code": code}, member)
 
     def _said(self, msg: Any) -> tuple[Run, Member] | None:
         """The present run and who speaks; None for words about another run."""

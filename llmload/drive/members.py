@@ -51,6 +51,10 @@ class Member:
     """Its last status."""
     spoke_at: float = field(default_factory=time.monotonic)
     """When its last word of any kind came, by the monotonic clock here."""
+    word: tuple[str, dict[str, Any]] | None = None
+    """What was said to it last of what it has to answer …"""
+    word_at: float = 0.0
+    """… and when, by the monotonic clock here."""
     drained: tuple[int, int] | None = None
     """Started and finished, once nothing is left to be sent."""
     gone: str | None = None

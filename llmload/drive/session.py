@@ -155,6 +155,7 @@ class Session:
         self._allowance = Allowance()
         self._out_of_budget = False
         self._cut: dict[str, str] = {}
+        self._last_word: dict[str, Any] | None = None
         self._samples: list[bytes] = []
         self._shipper = Shipper(self._ship)
         self._sampler = generator.Sampler(
@@ -277,7 +278,9 @@ class Session:
     # What the master says
 
     def hear(self, data: dict[str, Any]) -> None:
-        """A PHASE message."""
+        """A PHASE message; it comes again if the answer was lost."""
+        if data["serial"] <= self._serial:
+            return
         self._heard_at = clock.now()
         self._serial = data["serial"]
         if data["phase"] == "warmup":
@@ -313,17 +316,20 @@ class Session:
         self._reporter.kill()
         self._sample()
         before()
-        self._tell(
-            words.DRAINED,
-            {
-                "run": self.order.run,
-                "worker": self.worker,
-                "started": self._started,
-                "finished": self._finished,
-                "clock_drift_s": round(clock.drift_s(), 3),
-            },
-        )
+        self._last_word = {
+            "run": self.order.run,
+            "worker": self.worker,
+            "started": self._started,
+            "finished": self._finished,
+            "clock_drift_s": round(clock.drift_s(), 3),
+        }
+        self.drained()
         self.close()
+
+    def drained(self) -> None:
+        """Say that nothing is left, as soon as that is so; the END comes again if this was lost."""
+        if self._last_word is not None:
+            self._tell(words.DRAINED, self._last_word)
 
     def leave_early(self, patience_s: float) -> None:
         """This process has to go in mid-run: cut what is in flight, send what there is, wait so long for answers."""

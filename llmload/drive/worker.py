@@ -153,6 +153,8 @@ class Worker:
             self.candidate.say(f"run {session.order.run} is over after {sent} requests; handing over the rest")
             gevent.spawn(session.end, msg.data["patience_s"], self._last_stats)
             self._leave_with(Exit(msg.data["code"]))
+        elif session is not None:
+            gevent.spawn(session.drained)
         elif refusal is not None:
             about = {"run": refusal["run"], "worker": refusal["worker"]}
             self._tell(words.DRAINED, {**about, "started": 0, "finished": 0, "clock_drift_s": None})

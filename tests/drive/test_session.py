@@ -423,6 +423,22 @@ def test_the_end_hands_over_everything(bench: Bench) -> None:
     assert (left.started, set(left.records)) == ({0, 1}, {0, 1})
 
 
+def test_what_comes_again_changes_nothing(bench: Bench) -> None:
+    """A phase that was told twice begins once, and a last word that was lost is the same again."""
+    seat = bench.session.sit()
+    bench.begin()
+    bench.attempt(seat)
+    bench.client.finish()
+    bench.session.hear({"serial": bench.session.status()["serial"], "phase": "warmup"})  # has nothing to begin with
+    assert bench.session.status()["ok"] == 1
+    bench.session.drained()
+    assert "llmload_drained" not in [kind for kind, _ in bench.messages]
+    bench.session.end(5.0, lambda: None)
+    bench.session.drained()
+    assert bench.messages[-1] == bench.messages[-2]
+    assert bench.messages[-1][0] == "llmload_drained"
+
+
 def test_order_travels_whole_and_refuses_another_version() -> None:
     """JSON and back; a worker of another version says so."""
     order = Order("r", {"name": "x"}, {"model": "m"}, "/runs/r", {"node": "w0"}, {"short-1": 12}, save_text=True)

@@ -12,7 +12,7 @@ import gevent
 import pytest
 from locust.runners import STATE_RUNNING
 
-from llmload.drive import conductor, reporter, stepping
+from llmload.drive import conductor, desk, reporter, stepping
 from llmload.drive.desk import Desk, Halt, how_gone
 from llmload.drive.members import NOTHING_SAID, Member
 from llmload.drive.order import Order
@@ -96,6 +96,36 @@ def test_no_time_passes_while_a_worker_is_silent(bench: Bench) -> None:
     assert bench.desk.heard(bench.run)
     assert bench.run.notes == ["worker w1 was not heard for 10 s; the run waited for it"]
     assert not bench.desk.until(bench.run, lambda: False, 0.05)
+
+
+def test_what_was_lost_on_the_way_is_said_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only to whom has not answered, and can be heard; a word of the end until it is followed."""
+    monkeypatch.setattr(desk, "AGAIN_S", 0.0)
+    bench.desk.phase(bench.run, "measure")
+    bench.say("w0")
+    bench.master.sent.clear()
+    bench.say("w1", serial=0)
+    bench.desk.look(bench.run)
+    again = ("llmload_phase", {"run": "r", "serial": 1, "phase": "measure"}, "b")
+    assert bench.master.sent == [again]
+    assert bench.run.notes == ["worker w1 was told 'measure' again: it had not answered"]
+    bench.silence("w1", 4.0)
+    bench.desk.look(bench.run)
+    assert bench.master.sent == [again]
+    bench.say("w1")
+    bench.desk.look(bench.run)
+    assert bench.master.sent == [again]
+    for member in bench.run.present:
+        bench.desk.end(bench.run, member)
+    member = bench.run.member("w0")
+    assert member is not None
+    member.drained = (0, 0)
+    bench.desk.look(bench.run)
+    assert [(kind, node) for kind, _, node in bench.master.sent[1:]] == [
+        ("llmload_end", "a"),
+        ("llmload_end", "b"),
+        ("llmload_end", "b"),
+    ]
 
 
 def test_a_worker_that_was_given_up_is_told_to_end_when_it_speaks(bench: Bench) -> None:
