@@ -1,25 +1,20 @@
-"""Addresses and ports of this machine."""
+"""Ports of this machine."""
 
 import socket
-
-HERE = "127.0.0.1"
-"""Where everything listens unless it is told otherwise: on this machine alone."""
-EVERYWHERE = {"", "*", "0.0.0.0", "::"}  # noqa: S104  (compared, not bound)
-"""What means: on every address of this machine."""
 
 
 def free() -> int:
     """A port on 127.0.0.1 that nobody listens on now; somebody else may take it before its user does."""
     with socket.socket() as probe:
-        probe.bind((HERE, 0))
+        probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def refusal(host: str, port: int) -> str | None:
     """Why nobody can listen there now; None if somebody can."""
     try:
-        name = "0.0.0.0" if host in EVERYWHERE - {"::"} else host  # noqa: S104  (who will listen was asked to)
-        family, kind, _, _, address = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)[0]
+        every = "0.0.0.0" if host in {"", "*"} else host  # noqa: S104  (as who will listen was told)
+        family, kind, _, _, address = socket.getaddrinfo(every, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as who will listen does
             probe.bind(address)

@@ -33,6 +33,7 @@ PURE = [
     "load/rateplan.py",
     "exits.py",
     "handover.py",
+    "here.py",
     "live",
     "load/head.py",
     "load/options.py",
@@ -97,7 +98,7 @@ ORDER = {
 }
 """Which parts of llmload each part may import, besides itself and what stands above all of them."""
 
-ABOVE = {"__version__", "exits", "handover", "plain", "ports"}
+ABOVE = {"__version__", "exits", "handover", "here", "plain", "ports"}
 """Files of the package itself: one idea each, and they import nothing of llmload."""
 
 

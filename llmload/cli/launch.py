@@ -8,7 +8,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from llmload import ports
+from llmload import here
 from llmload.exits import Stop
 from llmload.load import options
 
@@ -88,14 +88,14 @@ def roles(args: Namespace) -> list[str]:
     if args.master:
         line += ["--master", "--expect-workers", str(args.expect_workers or 1)]
         line += ["--expect-workers-max-wait", str(math.ceil(max_wait(args)))]
-        line += ["--master-bind-host", args.master_bind_host or ports.HERE]
+        line += ["--master-bind-host", args.master_bind_host or here.ALONE]
         return line + (["--master-bind-port", str(args.master_port)] if args.master_port else [])
     return ["--processes", str(args.processes)]
 
 
 def page(args: Namespace) -> str:
     """The address of the page, for people on this machine."""
-    host = ports.HERE if (args.web_host or "") in ports.EVERYWHERE else args.web_host
+    host = here.ALONE if (args.web_host or "") in here.EVERYWHERE else args.web_host
     return f"http://{f'[{host}]' if ':' in host else host}:{args.web_port or WEB_PORT}"
 
 
@@ -141,7 +141,7 @@ def started(args: Namespace, host: str, folder: Path | None, port: int | None) -
     if folder is not None:
         line += ["--run-folder", str(folder)]
     if port is not None:
-        line += ["--master-bind-host", ports.HERE, "--master-bind-port", str(port), "--master-port", str(port)]
+        line += ["--master-bind-host", here.ALONE, "--master-bind-port", str(port), "--master-port", str(port)]
     if args.web and args.load != options.BY_HAND:
         line += ["--autostart", "--autoquit", "0"]
     return line

@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 from rich.console import Console
 
-from llmload import handover, plain, ports
+from llmload import handover, here, plain, ports
 from llmload.cli import attend, joining, launch
 from llmload.exits import Exit, Stop
 from llmload.load import options, reading, secrets
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=options.BY_HAND,
         help="with --web: you set the users there",
     )
-    parser.add_argument("--web-host", metavar="HOST", help=f"address of the page ({ports.HERE}: this machine alone)")
+    parser.add_argument("--web-host", metavar="HOST", help=f"address of the page ({here.ALONE}: this machine alone)")
     parser.add_argument("--web-port", type=int, metavar="PORT", help=f"port of the page ({launch.WEB_PORT})")
     machines = parser.add_argument_group("several machines")
     machines.add_argument("--master", action="store_true", help="wait for workers on other machines")
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     machines.add_argument(
         "--master-bind-host",
         metavar="HOST",
-        help=f"address on which the master listens: 0.0.0.0 lets other machines join ({ports.HERE})",
+        help=f"address on which the master listens: 0.0.0.0 lets other machines join ({here.ALONE})",
     )
     machines.add_argument(
         "--worker", action="store_true", help="be such a worker; the key comes from its own environment"
@@ -99,7 +99,7 @@ def main(args: Namespace) -> int:
     if not host or args.dry_run:
         return plan(scenario)
     if args.master:
-        check_port(args.master_bind_host or ports.HERE, args.master_port or launch.MASTER_PORT)
+        check_port(args.master_bind_host or here.ALONE, args.master_port or launch.MASTER_PORT)
     return by_hand(args, host, typed) if args.load == options.BY_HAND else perform(args, scenario, host, typed)
 
 

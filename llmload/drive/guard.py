@@ -5,13 +5,12 @@ somebody else's choice. A browser says where a form comes from: one from another
 came by a foreign name for this machine where the page is for this machine alone.
 """
 
-import ipaddress
 from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Response, jsonify, request
 
-HERE = {"localhost", "ip6-localhost"}
+from llmload.here import is_here
 
 
 def guard(web_ui: Any) -> None:
@@ -52,13 +51,3 @@ def host_of(address: str) -> str:
         return urlsplit(address).hostname or ""
     except ValueError:
         return ""
-
-
-def is_here(name: str) -> bool:
-    """Whether this name can mean no other machine than this one."""
-    if name in HERE:
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False

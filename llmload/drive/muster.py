@@ -16,7 +16,7 @@ import gevent
 import locust
 from locust.runners import STATE_MISSING, MasterRunner
 
-from llmload import __version__, plain, ports
+from llmload import __version__, here, plain
 from llmload.drive import parcels, words
 from llmload.drive.order import Order, other_version
 from llmload.drive.voice import Voice
@@ -93,12 +93,12 @@ class Muster:
 
     def _how_to_join(self) -> str:
         bound, port = self.given.master_bind_host, self.given.master_bind_port
-        if bound in {"127.0.0.1", "localhost", "::1"}:
+        if here.is_here(bound):
             return (
                 f"port {port} is open to this machine alone: --master-bind-host 0.0.0.0 lets other machines in "
                 "(whoever reaches it can take part: only in a network that you trust)"
             )
-        host = socket.gethostname() if bound in ports.EVERYWHERE else bound
+        host = socket.gethostname() if bound in here.EVERYWHERE else bound
         more = "" if port == DEFAULT_PORT else f" --master-port {port}"
         return f"on the other machines: llmload run --worker --master-host {host}{more}"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from flask import Response, jsonify, request
 
-from llmload.drive.guard import is_here
+from llmload.here import is_here
 from llmload.load import options, reading
 
 USUAL = {"user_count", "spawn_rate", "host", "run_time", "profile", "user_classes", "shape_class"}

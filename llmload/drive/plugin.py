@@ -15,7 +15,7 @@ import gevent
 import locust
 from locust import argument_parser, runners
 
-from llmload import ports
+from llmload import here
 from llmload.drive import hooks
 from llmload.drive.form import FIELDS
 from llmload.drive.voice import Voice
@@ -38,7 +38,7 @@ def add_options(parser: Any, **_: Any) -> None:
         action.is_secret = action.is_required = action.is_multiple = False
     # Locust would serve its page, on which anybody can start a load, and take workers, which get the load's order, from
     # every machine that reaches this one
-    parser.set_defaults(web_host=ports.HERE, master_bind_host=ports.HERE)
+    parser.set_defaults(web_host=here.ALONE, master_bind_host=here.ALONE)
 
 
 def refuse_run_time(parser: Any, **_: Any) -> None:

@@ -4,12 +4,12 @@ Servers are given with and without `/v1`, with a slash behind it, with the whole
 without a scheme. Each form leads to one base URL, or is refused with a sentence. No form yields `/v1/v1`.
 """
 
-import ipaddress
 import re
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
 from llmload.exits import Stop
+from llmload.here import is_here
 
 PORTS = {"http": 80, "https": 443}
 ENDPOINTS = {"chat": "/chat/completions", "completions": "/completions"}
@@ -61,12 +61,7 @@ class Target:
     @property
     def loopback(self) -> bool:
         """True if the host is this machine by its name."""
-        if self.host.lower() == "localhost" or self.host.lower().endswith(".localhost"):
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_here(self.host)
 
     def path_of(self, place: str) -> str:
         """Path and query of a place on the server.
