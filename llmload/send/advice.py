@@ -69,7 +69,8 @@ def no_model_named(base_url: str, models: list[str], words: str) -> Stop:
     """No model was named, and the endpoint does not have exactly one."""
     if models:
         return stop(f"{base_url}: serves {len(models)} models; name one with --model: {names(models)}")
-    return stop(f"{base_url}: names no model ({words}); name one with --model")
+    path = ", or mend --host if this is not where its API is" if words.startswith("HTTP 404") else ""
+    return stop(f"{base_url}: names no model ({words}); name one with --model{path}")
 
 
 def field_refused(sending: Sending, refused: dict[str, str]) -> Stop:

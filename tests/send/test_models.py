@@ -21,7 +21,7 @@ def listing(*names: str) -> Answer:
     [
         (listing("m", "n"), "serves 2 models; name one with --model: m, n"),
         (listing(), "names no model .an empty list.; name one with --model"),
-        (plain("404 Not Found", "gone"), "HTTP 404: gone"),
+        (plain("404 Not Found", "gone"), "HTTP 404: gone.; name one with --model, or mend --host if this is not where"),
         (plain("401 Unauthorized", '{"error": {"message": "who?"}}'), "401: who.; no key was sent; .*OPENAI_API_KEY"),
         (plain("200 OK", "<html>"), "an HTML page came back"),
         (Answer([], "close"), "before any byte"),
