@@ -5,10 +5,11 @@ import re
 
 import pytest
 
-from llmload.drive import desk, web
+from llmload.drive import web
 from llmload.live import history
 from llmload.live.measured import NO_FAILURE
 from llmload.report import generator, percentiles
+from llmload.report.doubts import case
 
 
 def found(file: str, pattern: str) -> str:
@@ -25,7 +26,7 @@ def found(file: str, pattern: str) -> str:
         ("charts.js", r"BOUND_LAG_MS = ([\d.]+)", generator.LAG_LEAST_MS),
         ("charts.js", r"gap / ([\d.]+)", 1 / generator.LAG_OF_GAP),
         ("tables.js", r"one\.cpu > ([\d.]+)", generator.CPU_LIMIT),
-        ("tables.js", r"silent_s > ([\d.]+)", desk.SILENT_S),
+        ("tables.js", r"silent_s > ([\d.]+)", case.SILENT_S),
         ("tables.js", r'"p95" && n < (\d+)', percentiles.P95_MARK),
         ("tables.js", r'"p99" && n < (\d+)', percentiles.P99_MARK),
         ("past.js", r"MOST = (\d+)", history.MOST),
