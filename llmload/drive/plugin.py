@@ -1,7 +1,7 @@
 """Puts llmload into Locust: its options, its events, and the wiring of each process.
 
-Importing it is enough; `llmload.LLMUser` and the packaged locustfile do. It patches two things of Locust, with
-the reasons beside them.
+Importing it is enough; `llmload.LLMUser` and the packaged locustfile do. It patches some things of Locust, with the
+reasons beside them.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import locust
 from locust import argument_parser, runners
 
 from llmload import here
-from llmload.drive import hooks
+from llmload.drive import hearing, hooks
 from llmload.drive.form import FIELDS
 from llmload.drive.voice import Voice
 from llmload.drive.wiring import PLACE, Wiring
@@ -104,6 +104,8 @@ def connect(runner: Any, original: Callable[[Any], None] = runners.WorkerRunner.
 # Locust tries for five minutes to reach a master, says next to nothing, and leaves with 255.
 runners.CONNECT_RETRY_COUNT = 12  # of five seconds each
 runners.WorkerRunner.connect_to_master = connect  # type: ignore[method-assign]
+
+hearing.keep()
 
 listen("init_command_line_parser", add_options)
 listen("init", wire)
