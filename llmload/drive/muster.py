@@ -36,6 +36,7 @@ SLOW_S = 5.0
 """Whoever takes longer than this to get ready is named."""
 GREETED_S = 10.0
 """A worker that has not said who it is by then does not know llmload."""
+NO_LLMLOAD = Stop("it says nothing of llmload; start it with: llmload run --worker")
 CALL_AGAIN_S = 3.0
 """A call is said again after so long …"""
 UNANSWERED_S = 60.0
@@ -78,10 +79,15 @@ class Muster:
         forked = bool(self.given.processes)
         limit_s = FORKS_S if forked else float(self.given.expect_workers_max_wait or 0)
         began, told, said_at = time.monotonic(), -1, 0.0
+        seen: dict[str, float] = {}
         while (there := sum(node in self.who for node in self.nodes())) < expected:
             if self._unfit:
                 raise self._first_unfit()
             now = time.monotonic()
+            for node in self.nodes():
+                if node not in self.who and now - seen.setdefault(node, now) > GREETED_S:
+                    self._dismiss(node, NO_LLMLOAD)
+                    self._unfit.pop()  # anything may come to a port: who is meant may still come
             if limit_s and now - began > limit_s:
                 short = f"{there} of {expected} workers came within {limit_s:g} s; nothing was sent"
                 raise Stop(short, Exit.INCOMPLETE)
@@ -135,7 +141,7 @@ class Muster:
         now = time.monotonic()
         if node not in self.who and isinstance(self.runner, MasterRunner):
             if waited_s > GREETED_S:
-                self._dismiss(node, Stop("it says nothing of llmload; start it with: llmload run --worker"))
+                self._dismiss(node, NO_LLMLOAD)
         elif now - self._called.get(node, -math.inf) >= CALL_AGAIN_S:
             self._called[node] = now
             self._heard.setdefault(node, now)

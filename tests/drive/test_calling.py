@@ -5,6 +5,7 @@ from typing import Any
 
 import gevent
 import pytest
+from locust.runners import STATE_RUNNING
 
 from llmload import __version__
 from llmload.drive import muster, words
@@ -99,6 +100,22 @@ def test_one_that_was_refused_for_a_run_is_no_obstacle_for_the_next() -> None:
     bench.soon(0.25, words.READY, "a", run="r3", key=True)  # a run later: it has its time anew
     bench.muster.call(order("r3"), set(), 1)
     assert list(bench.master.clients) == ["a"]
+
+
+def test_a_stranger_is_refused_before_the_run_and_the_others_are_waited_for() -> None:
+    """Plain Locust's worker would be waited for without a word."""
+    bench = Bench("a", "strange")
+    bench.hello("a")
+
+    def comes() -> None:
+        bench.master.clients["b"] = SimpleNamespace(id="b", state=STATE_RUNNING)
+        bench.hello("b")
+
+    gevent.spawn_later(muster.GREETED_S * 3, comes)
+    bench.muster.wait(2)
+    assert bench.told(words.DISMISSED) == ["strange"]
+    assert "worker strange is refused: it says nothing of llmload; start it with: llmload run --worker" in bench.said
+    assert list(bench.master.clients) == ["a", "b"]
 
 
 def test_what_a_worker_says_of_itself_is_fit_for_a_terminal() -> None:
