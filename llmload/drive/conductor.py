@@ -150,6 +150,8 @@ class Conductor:
     def _steps(self) -> None:
         self.feed.starting()
         try:
+            if self.halted:  # before anything of it ran: whoever started this process was gone that soon
+                raise NOT_BEGUN
             if self.runner.state in GOING:
                 self._clear()
             self.muster.wait(self.expected)

@@ -69,6 +69,20 @@ def test_a_complaint_that_fails_lets_locust_end(monkeypatch: pytest.MonkeyPatch)
     assert made.environment.process_exit_code == Exit.INCOMPLETE
 
 
+def test_a_run_that_was_stopped_before_it_began_waits_for_nobody() -> None:
+    """Whoever started this process may be gone before Locust calls: it would wait for workers that never come."""
+    made: Any = Conductor.__new__(Conductor)
+    made.environment = SimpleNamespace(process_exit_code=None, parsed_options=SimpleNamespace(num_users=None))
+    made.idle = made.begun = SimpleNamespace(clear=lambda: None, set=lambda: None)
+    made.hand, made.feed = SimpleNamespace(), SimpleNamespace(starting=lambda: None)
+    made._greenlet, made._again, made.halted = None, False, False
+    refused: list[Stop] = []
+    made._refuse = refused.append
+    made.halt()
+    made.steps()
+    assert refused == [conductor.NOT_BEGUN]
+
+
 def test_nobody_is_taken_in_for_a_step_that_cannot_be_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk is full before the first step: no worker has the run's order, so none is waited for at the end."""
     made: Any = Conductor.__new__(Conductor)
