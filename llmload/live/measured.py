@@ -40,9 +40,9 @@ class Measured:
         pairs = zip(batch.codes.tolist(), batch.outcomes, chosen.tolist(), strict=True)
         self.outcomes.update((code, outcome) for code, outcome, mine in pairs if mine)
         gaps, codes = batch.figure("itl_ms", good)
-        self.gaps += counted(np.bincount(codes))
-        self.stalls += counted(np.bincount(codes[gaps > stall_ms]))
-        self.tokens += counted(np.bincount(batch.codes, np.where(chosen, batch.tokens, 0.0)))
+        self.gaps += by_class(np.bincount(codes))
+        self.stalls += by_class(np.bincount(codes[gaps > stall_ms]))
+        self.tokens += by_class(np.bincount(batch.codes, np.where(chosen, batch.tokens, 0.0)))
 
     def join(self, other: "Measured") -> None:
         """Take the requests of another."""
@@ -107,7 +107,7 @@ class Recent:
         return found
 
 
-def counted(numbers: NDArray[np.int64] | Floats) -> Counter[int]:
+def by_class(numbers: NDArray[np.int64] | Floats) -> Counter[int]:
     """Numbers by class; those that are 0 are left out."""
     return Counter({code: n for code, n in enumerate(numbers.tolist()) if n})
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from llmload.live.batch import Batch, Flags
-from llmload.live.measured import Measured, counted, pick
+from llmload.live.measured import Measured, by_class, pick
 
 SLACK_S = 1.0
 """As in the reporter's `late`: a worker hears of the window's end a moment later, and what it sends then still counts.
@@ -32,7 +32,7 @@ class SoFar:
         begin, end = self.row["window_started_at"], self.row["window_ended_at"]
         if begin is not None:
             groups = int(batch.codes.max(initial=0)) + 1
-            self._inside += counted(batch.tokens_inside(begin, np.inf if end is None else end, groups))
+            self._inside += by_class(batch.tokens_inside(begin, np.inf if end is None else end, groups))
 
     def _late(self, batch: Batch, errors_s: dict[str, float]) -> Flags:
         end = self.row["window_ended_at"]

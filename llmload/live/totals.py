@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from llmload.live.batch import FIGURES, Batch
-from llmload.live.measured import counted
+from llmload.live.measured import by_class
 from llmload.live.values import Codes, Counts, Floats
 from llmload.load.scenario import SLO, Scenario
 
@@ -38,7 +38,7 @@ class Histogram:
         more = np.bincount(places, minlength=rows * width).reshape(rows, width)
         more[: len(self.counts)] += self.counts
         self.counts = more
-        self.sums_ms += counted(np.bincount(codes, values))
+        self.sums_ms += by_class(np.bincount(codes, values))
 
 
 class Totals:
@@ -74,10 +74,10 @@ class Totals:
         self.late.add(batch.late_s[planned] * 1000, batch.codes[planned])
         self.outcomes.update(zip(batch.codes.tolist(), batch.outcomes, strict=True))
         gaps, codes = batch.figure("itl_ms", batch.ok)
-        self.stalls += counted(np.bincount(codes[gaps > self.stall_ms]))
-        self.input_tokens += counted(np.bincount(batch.codes, np.nan_to_num(batch.input_tokens)))
-        self.output_tokens += counted(np.bincount(batch.codes, np.nan_to_num(batch.output_tokens)))
-        self.events += counted(np.bincount(batch.codes, batch.events))
+        self.stalls += by_class(np.bincount(codes[gaps > self.stall_ms]))
+        self.input_tokens += by_class(np.bincount(batch.codes, np.nan_to_num(batch.input_tokens)))
+        self.output_tokens += by_class(np.bincount(batch.codes, np.nan_to_num(batch.output_tokens)))
+        self.events += by_class(np.bincount(batch.codes, batch.events))
         self.streamed += float(batch.tokens.sum())
 
     def words(self) -> dict[str, Any]:
