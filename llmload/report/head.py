@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 
 from llmload.load.spans import span
+from llmload.report.doubts.case import listed
 from llmload.report.facts import Facts
 
 UNKNOWN = "unknown"
+MOST = 12
+"""Levels or workers that are named."""
 
 
 def told(facts: dict[str, Any] | None) -> dict[str, Any]:
@@ -87,12 +90,7 @@ def left_out(facts: Facts) -> str:
     """Levels set by hand that make no row."""
     n = len(facts.brief)
     held = [f"{step.words} for {span(round(step.lasted_s))}" for step in facts.brief]
-    return f"{n} level{'s were' if n > 1 else ' was'} held too short for a row: {listed(held)}"
-
-
-def listed(words: list[str], most: int = 12) -> str:
-    """Words with commas, at most so many."""
-    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
+    return f"{n} level{'s were' if n > 1 else ' was'} held too short for a row: {listed(held, MOST)}"
 
 
 def when(run: dict[str, Any]) -> str:
@@ -179,7 +177,7 @@ def clocks(facts: Facts) -> str:
         for name, worker in (facts.run.get("workers") or {}).items()
         if worker.get("clock_offset_ms") is not None
     ]
-    return f"against the master's: {listed(said)}; windows are cut by these" if said else ""
+    return f"against the master's: {listed(said, MOST)}; windows are cut by these" if said else ""
 
 
 def warmup(facts: Facts, plan: dict[str, Any]) -> str:
