@@ -119,7 +119,7 @@ def check_code(found: Ended, folder: Path, code: int) -> None:
     assert found.code == code, found.all
 
 
-def until(true: Callable[[], Any], timeout_s: float = 30.0) -> Any:
+def until(true: Callable[[], Any], timeout_s: float = 60.0) -> Any:
     """Wait until something is true, and give it."""
     deadline = time.monotonic() + timeout_s
     while not (value := true()):

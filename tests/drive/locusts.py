@@ -75,7 +75,7 @@ class Running:
         path = self.folder / "run.json"
         return json.loads(path.read_bytes()) if path.exists() else {}  # type: ignore[no-any-return]
 
-    def until(self, done: Callable[[dict[str, Any]], Any], limit_s: float = 30.0) -> dict[str, Any]:
+    def until(self, done: Callable[[dict[str, Any]], Any], limit_s: float = 60.0) -> dict[str, Any]:
         """Wait until run.json says something; the test fails if Locust ends before or it takes too long."""
         deadline = time.monotonic() + limit_s
         while not done(run := self.run()):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -235,8 +236,8 @@ def test_a_worker_that_stands_still_is_waited_for_and_a_killed_one_is_counted(
     names = {facts["pid"]: worker for worker, facts in run["workers"].items()}
     living, dead = names[stopped], names[killed]
     reasons = " | ".join(run["reasons"])
-    assert f"worker {living} stood still for 6." in reasons
-    assert f"worker {living} was not heard for 6 s" in reasons
+    assert re.search(rf"worker {living} stood still for [67]\.", reasons), reasons
+    assert re.search(rf"worker {living} was not heard for [678] s", reasons), reasons
     assert f"worker {dead} went missing in mid-run: its process is dead" in reasons
     late = [
         row

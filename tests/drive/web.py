@@ -28,7 +28,7 @@ def press(url: str, **form: str) -> Any:
     return json.loads(body)
 
 
-def until(done: Callable[[], Any], limit_s: float = 20.0) -> Any:
+def until(done: Callable[[], Any], limit_s: float = 60.0) -> Any:
     """What `done` says once it says something true."""
     deadline = time.monotonic() + limit_s
     while not (found := done()):
@@ -39,7 +39,7 @@ def until(done: Callable[[], Any], limit_s: float = 20.0) -> Any:
 
 def page(url: str) -> str:
     """The start page, once Locust serves it."""
-    deadline = time.monotonic() + 20.0
+    deadline = time.monotonic() + 60.0
     while time.monotonic() < deadline:
         try:
             return ask(url)[1]

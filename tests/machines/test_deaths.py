@@ -63,7 +63,7 @@ def test_one_of_four_workers_is_killed_and_another_is_told_to_go(server: tuple[s
 
     first = run["steps"][0]
     _, after = locusts.in_flight(truth(path, run), killed_at + 0.2, first["window_ended_at"])
-    assert 5.7 <= after <= 6.0
+    assert 5 < after < 6.5  # and neither 8 nor 4
     assert 1 <= run["accounting"][killed]["lost"] <= 4
 
     whole = machines.collected(left.folder, *spools(workers["one"]))

@@ -62,7 +62,7 @@ def test_streams_longer_than_the_step_and_a_worker_that_joins_late(server: tuple
         peak, _ = locusts.in_flight(truth(path, run), row["started_at"], row["ended_at"])
         _, mean = locusts.in_flight(truth(path, run), row["window_started_at"], row["window_ended_at"])
         assert peak == n
-        assert mean >= 0.95 * n
+        assert mean >= 0.9 * n
 
 
 def test_two_runs_on_the_same_workers_and_ctrl_c_on_the_master(server: tuple[str, Path], tmp_path: Path) -> None:
