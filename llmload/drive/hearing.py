@@ -40,16 +40,20 @@ def handle(
 
 
 def listen(
-    runner: Any, environment: Any, host: str, port: int, original: Callable[..., None] = runners.MasterRunner.__init__
+    runner: Any,
+    environment: Any,
+    master_bind_host: str,
+    master_bind_port: int,
+    original: Callable[..., None] = runners.MasterRunner.__init__,
 ) -> None:
     """Become a master, or say why nobody can be heard, and leave."""
     try:
-        original(runner, environment, host, port)
+        original(runner, environment, master_bind_host, master_bind_port)
     except RPCError as error:
-        why = (ports.refusal(host, port) or str(error)).lower()
+        why = (ports.refusal(master_bind_host, master_bind_port) or str(error)).lower()
         Voice(environment.parsed_options).complain(
-            f"a master cannot listen on {host}:{port}: {why}; if another master is running, name another port on both "
-            "sides (--master-port; with locust --master-bind-port)"
+            f"a master cannot listen on {master_bind_host}:{master_bind_port}: {why}; if another master is running, "
+            "name another port on both sides (--master-port; with locust --master-bind-port)"
         )
         sys.exit(Exit.USAGE)
 

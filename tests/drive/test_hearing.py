@@ -10,7 +10,6 @@ import msgpack  # type: ignore[import-untyped]  # Locust brings it
 import pytest
 import zmq.green as zmq
 from locust.env import Environment
-from locust.runners import MasterRunner
 
 from llmload.drive import plugin  # noqa: F401  (it has the master keep hearing)
 from llmload.exits import Exit
@@ -37,7 +36,7 @@ NONSENSE: list[Any] = [
 def test_a_master_hears_on_whatever_comes() -> None:
     """Behind each piece of nonsense a word that makes sense is still heard, and the worker is still known."""
     environment: Any = Environment(parsed_options=Namespace(headless=True, enable_rebalancing=False))
-    runner = MasterRunner(environment, "127.0.0.1", 0)
+    runner = environment.create_master_runner("127.0.0.1", 0)
     heard: list[int] = []
     runner.register_message("count", lambda msg, **_: heard.append(msg.data))
     with zmq.Context() as context, context.socket(zmq.DEALER) as way:
@@ -65,7 +64,7 @@ def test_a_port_that_is_taken_ends_a_master_with_a_sentence(
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(SystemExit) as left:
-            MasterRunner(Environment(parsed_options=Namespace()), "127.0.0.1", port)
+            Environment(parsed_options=Namespace()).create_master_runner("127.0.0.1", port)
     assert left.value.code == Exit.USAGE
     assert capfd.readouterr().out == (
         f"a master cannot listen on 127.0.0.1:{port}: address already in use; if another master is running, name "
