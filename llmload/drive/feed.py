@@ -14,7 +14,7 @@ import gevent
 
 from llmload import __version__
 from llmload.drive.run import Run
-from llmload.drive.steprows import StepRows
+from llmload.drive.steprows import StepRows, Summary
 from llmload.live import metrics
 from llmload.live.health import Worker
 from llmload.live.tally import About, Tally
@@ -147,18 +147,21 @@ class Feed:
     def _want_rows(self, run: Run) -> None:
         if self._rows is not None:
             over = frozenset(row["step"] for row in run.book.steps if row["ended_at"] is not None)
+            whole = None if self.tally.state == "ended" else over
             told = {member.worker: member.finished for member in run.members.values()}
 
             def settled() -> bool:
                 received = run.ledger.received
                 return all(len(received.get(worker, ())) >= finished for worker, finished in told.items())
 
-            self._rows.want(run.prepared.folder, over, settled)
+            self._rows.want(run.prepared.folder, whole, settled)
 
-    def _got(self, folder: Path, rows: list[dict[str, Any]]) -> None:
+    def _got(self, folder: Path, summary: Summary) -> None:
         run = self._run
         if run is not None and run.prepared.folder == folder:
-            self.tally.rows = rows
+            self.tally.rows = summary["rows"]
+            if "verdict" in summary:
+                self.tally.judged(summary["verdict"], summary["reasons"])
 
 
 def each(take: Callable[[bytes], None], lines: Sequence[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Rows of the steps that are over, from the reporter itself.
+"""Rows of the steps that are over, and of a run that is, its verdict: from the reporter itself.
 
 One at a time: while one is being made, any number of steps may end, and one more is made behind it.
 """
@@ -21,20 +21,23 @@ SETTLE_S = 5.0
 """How long the last records of a step may be on their way; the rows that come with the next end have them then."""
 LOOK_S = 0.1
 
-Wanted = tuple[Path, frozenset[int], Callable[[], bool]]
+Wanted = tuple[Path, frozenset[int] | None, Callable[[], bool]]
+Summary = dict[str, Any]
 
 
 class StepRows:
-    """Has rows made and gives them to `got`, with the run folder they are of."""
+    """Has rows made and gives them to `got`, in what summary.json will be, with the run folder they are of."""
 
-    def __init__(self, got: Callable[[Path, list[dict[str, Any]]], None]) -> None:
+    def __init__(self, got: Callable[[Path, Summary], None]) -> None:
         self._got = got
         self._wanted: Wanted | None = None
         self._asked = Event()
         self._greenlet = gevent.spawn(self._run)
 
-    def want(self, folder: Path, over: frozenset[int], settled: Callable[[], bool]) -> None:
+    def want(self, folder: Path, over: frozenset[int] | None, settled: Callable[[], bool]) -> None:
         """Have the rows of the steps that are over made, once their records are there. Returns at once.
+
+        None: the run is over, and its verdict is wanted too; that of a run that goes on is left out.
 
         A step that ends while rows are being made has a row only behind the next want: the reporter may have read
         no more than a part of it.
@@ -53,13 +56,16 @@ class StepRows:
             while not settled() and time.monotonic() < deadline:
                 gevent.sleep(LOOK_S)
             try:
-                self._got(folder, [row for row in made(folder) if row["step"] in over])
+                summary = made(folder)
+                if over is not None:
+                    summary = {"rows": [row for row in summary["rows"] if row["step"] in over]}
+                self._got(folder, summary)
             except (OSError, ValueError, KeyError) as error:
                 log.warning("llmload: no rows for the live page: %s; llmload report %s tells why", error, folder)
 
 
-def made(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a run folder as its summary.json will have them. Raises ValueError if there are none."""
+def made(folder: Path) -> Summary:
+    """What a run folder's summary.json will be. Raises ValueError if it cannot be made."""
     done = reporter.behind(folder, "--format", "json", "--no-files")
-    rows: list[dict[str, Any]] = orjson.loads(done.stdout)["rows"]
-    return rows
+    summary: Summary = orjson.loads(done.stdout)
+    return summary

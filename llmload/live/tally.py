@@ -116,6 +116,11 @@ class Tally:
         self.workers.rest()
         self.state, self.verdict, self.reasons, self.lost, self.ended_at = "ended", verdict, list(reasons), lost, at
 
+    def judged(self, verdict: str, reasons: Sequence[str]) -> None:
+        """What the report says of the run that is over: it sees more than whoever conducted it."""
+        if self.state == "ended":
+            self.verdict, self.reasons = verdict, list(reasons)
+
     def fold(self) -> None:
         """Take in the lines that wait."""
         if not self._lines or self.about is None:

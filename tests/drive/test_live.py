@@ -19,12 +19,12 @@ from tests.simulate import child
 
 
 def test_rows_are_the_reporters(tmp_path: Path) -> None:
-    """Made in a process of its own, equal to those of summary.json, and nothing is written for it."""
+    """Made in a process of its own, equal to summary.json, and nothing is written for it."""
     folder = believable(tmp_path / "run", (1, 4), window_s=5.0)
     before = sorted(folder.iterdir())
-    rows = steprows.made(folder)
-    assert rows == json.loads(json.dumps(building.compute(folder).summary["rows"]))
-    assert len(rows) == 8
+    summary = steprows.made(folder)
+    assert summary == json.loads(json.dumps(building.compute(folder).summary))
+    assert len(summary["rows"]) == 8
     assert sorted(folder.iterdir()) == before
 
 
@@ -34,12 +34,12 @@ def test_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     there: list[bool] = []
     first, second, third = (tmp_path / name for name in ("1", "2", "3"))
 
-    def slowly(folder: Path) -> list[dict[str, Any]]:
+    def slowly(folder: Path) -> dict[str, Any]:
         gevent.sleep(0.05)
         made.append(folder)
         if folder == first:
             raise ValueError("no JSON")
-        return [{"step": 0}, {"step": 1}]
+        return {"rows": [{"step": 0}, {"step": 1}], "verdict": "OK", "reasons": []}
 
     monkeypatch.setattr(steprows, "made", slowly)
     got: list[Any] = []
@@ -53,7 +53,10 @@ def test_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         rows.want(folder, frozenset({0}), lambda: True)
     gevent.sleep(0.4)
     assert made == [first, third]
-    assert got == [(third, [{"step": 0}])]
+    assert got == [(third, {"rows": [{"step": 0}]})]
+    rows.want(third, None, lambda: True)  # the run is over
+    gevent.sleep(0.2)
+    assert got[1:] == [(third, {"rows": [{"step": 0}, {"step": 1}], "verdict": "OK", "reasons": []})]
 
 
 def test_what_the_page_is_given(tmp_path: Path) -> None:
@@ -79,7 +82,8 @@ def test_what_the_page_is_given(tmp_path: Path) -> None:
                 summary = building.compute(running.folder).summary
                 rows = {(row["step"], row["workload"]): row for row in summary["rows"]}
     last = seen[-1]
-    assert (last["verdict"], last["kind"], last["classes"]) == ("OK", "steps", ["short", "medium"])
+    assert (last["verdict"], last["reasons"]) == (summary["verdict"], summary["reasons"])
+    assert (last["kind"], last["classes"]) == ("steps", ["short", "medium"])
     assert {"measure", "done"} <= {told["step"]["phase"] for told in seen if told["step"]}
     assert max(told["users"] for told in seen) == 4
     assert 0 < max(told["in_flight"] for told in seen) <= 4

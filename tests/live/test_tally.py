@@ -207,7 +207,13 @@ def test_from_one_run_to_the_next() -> None:
     assert (told["state"], told["verdict"], told["reasons"]) == ("ended", "DEGRADED", ["3 records missing"])
     assert (told["totals"]["ok"], told["totals"]["lost"], told["ended_at"]) == (1, 3, START + 9)
     assert (told["users"], told["in_flight"], len(told["workers"])) == (0, 0, 1)
+    tally.judged("INCOMPLETE", ["3 records missing", "the generator was late"])
+    told = tally.snapshot(START + 10)
+    assert (told["verdict"], told["reasons"]) == ("INCOMPLETE", ["3 records missing", "the generator was late"])
+    tally.starting()
+    tally.judged("OK", [])  # a report that comes late is not about the run that begins
     tally.begin(about())
+    tally.judged("OK", [])
     told = tally.snapshot(START + 11)
     assert (told["state"], told["verdict"], told["rows"], told["totals"]["ok"]) == ("running", None, [], 0)
 
