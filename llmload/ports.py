@@ -21,3 +21,10 @@ def refusal(host: str, port: int) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
+
+
+def no_page(host: str, port: int) -> str | None:
+    """Why Locust's page cannot be served there, as a sentence for people; None if it can."""
+    why = refusal(host, port)
+    where = f"port {port} of {host or 'this machine'}"
+    return None if why is None else f"the web page cannot be on {where}: {why}; name another with --web-port"

@@ -100,6 +100,8 @@ def main(args: Namespace) -> int:
         return plan(scenario)
     if args.master:
         check_port(args.master_bind_host or here.ALONE, args.master_port or launch.MASTER_PORT)
+    if args.web and (refusal := ports.no_page(args.web_host or here.ALONE, args.web_port or launch.WEB_PORT)):
+        raise Stop(refusal)
     return by_hand(args, host, typed) if args.load == options.BY_HAND else perform(args, scenario, host, typed)
 
 

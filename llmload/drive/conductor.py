@@ -392,8 +392,10 @@ class Conductor:
         """Tables and pages; returns what they say about the run, as an exit code."""
         folder = run.prepared.folder
         code = Exit.OK if self.environment.parsed_options.no_report else reported(folder)
+        untold = self.environment.parsed_options.no_report or code == Exit.UNJUDGED
         reasons = "".join(f"\n  {reason}" for reason in run.book.reasons)
-        self.voice.say(f"run folder: {folder}  verdict: {run.verdict}{reasons}")
+        # the report has told its own verdict, which may be worse
+        self.voice.say(f"run folder: {folder}" + (f"  verdict: {run.verdict}{reasons}" if untold else ""))
         return code
 
     def _refuse(self, stop: Stop) -> None:

@@ -78,7 +78,8 @@ class Wiring:
 
     def serve(self, conductor: Conductor, web_ui: Any) -> None:
         """Put llmload on Locust's web server: routes of its own, and what it adds to Locust's page."""
-        check_port(web_ui.host, web_ui.port)
+        if (refusal := ports.no_page(web_ui.host, web_ui.port)) is not None:  # Locust would say so with a traceback
+            raise Stop(refusal)
         guard.guard(web_ui)
         web = Web(web_ui, Runs(prepare.root(self.environment.parsed_options)), conductor.feed.snapshot)
         form = Form(web_ui, conductor) if self.governed else None
@@ -214,13 +215,6 @@ class Wiring:
             self.conductor.give_up()
         sys.stdout.flush()
         signals.leave_at_once()
-
-
-def check_port(host: str, port: int) -> None:
-    """Raises Stop(USAGE) if the page cannot be served there: Locust would say so with a traceback."""
-    if (why := ports.refusal(host, port)) is not None:
-        where = f"port {port} of {host or 'this machine'}"
-        raise Stop(f"the web page cannot be on {where}: {why}; name another with --web-port")
 
 
 def free_class(environment: Any) -> Any:

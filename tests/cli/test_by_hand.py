@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -46,7 +47,7 @@ def test_the_page_stays_until_ctrl_c(tmp_path: Path) -> None:
             until(lambda: press(f"{ui}/llmload/live")["state"] == "running")
             time.sleep(0.7)
             press(f"{ui}/swarm", user_count="0", spawn_rate="1")
-            until(lambda: "  verdict: " in log.read_text(), 60.0)
+            until(lambda: "llmload: run folder: " in log.read_text(), 60.0)
             assert process.poll() is None
             process.send_signal(signal.SIGINT)
             code = process.wait(60)
@@ -94,6 +95,17 @@ def test_what_does_not_go_together_is_said(words: tuple[str, ...], sentence: str
 def test_the_address_that_is_printed_can_be_opened_here(words: tuple[str, ...], address: str) -> None:
     """By a browser on this machine."""
     assert launch.page(parsed("mixed", *words)) == address
+
+
+@pytest.mark.parametrize("hand", [(), ("--by-hand",)])
+def test_a_page_that_cannot_be_served_is_said_before_anything_else(hand: tuple[str, ...], tmp_path: Path) -> None:
+    """Somebody listens there: one sentence, and neither an address that leads nowhere nor a run folder."""
+    words = ("mixed", "--host", "http://127.0.0.1:9", "--web", "--out", str(tmp_path), *hand)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with pytest.raises(Stop, match=f"the web page cannot be on port {port} of 127.0.0.1: Address already in use"):
+            run.main(parsed(*words, "--web-port", port))
+    assert not list(tmp_path.iterdir())
 
 
 def test_only_a_plan_starts_by_itself() -> None:
