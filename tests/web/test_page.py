@@ -63,6 +63,9 @@ def test_no_run_yet(browser: Chrome, served: fake.Fake) -> None:
     served.answer = {**fake.IDLE, "reasons": ["no answer at http://127.0.0.1:9/v1"]}
     until(lambda: texts(browser, "#reasons li") == ["no answer at http://127.0.0.1:9/v1"])
     assert text(browser, "#reasons h2") == "It did not start"
+    served.answer = {**fake.ended(), "state": "idle", "verdict": None, "reasons": ["no such scenario"]}
+    until(lambda: text(browser, "#reasons h2") == "It did not start; below is the run before")
+    assert not shown(browser, "#state")
     assert errors(browser) == []
 
 

@@ -102,7 +102,7 @@ function head(answer) {
   const about = [answer.scenario && `scenario ${answer.scenario}`, kinds[answer.kind], answer.model && `model ${answer.model}`, answer.host];
   put(by("about"), about.filter(Boolean).join(" · "));
   put(by("state"), STATES[state] ?? state);
-  hide(by("state"), state === "idle" && !answer.run);
+  hide(by("state"), state === "idle");
   by("state").className = `pill ${state}`;
   put(by("verdict"), answer.verdict ?? "");
   by("verdict").className = `pill ${answer.verdict ?? ""}`;
@@ -131,7 +131,7 @@ function reasons(answer) {
   const box = by("reasons");
   const told = answer.reasons ?? [];
   hide(box, !told.length);
-  put(box.querySelector("h2"), answer.state === "idle" ? "It did not start" : "Why");
+  put(box.querySelector("h2"), answer.state !== "idle" ? "Why" : answer.run ? "It did not start; below is the run before" : "It did not start");
   box.className = `notice ${answer.verdict === "INCOMPLETE" || answer.state === "idle" ? "bad" : answer.verdict === "DEGRADED" ? "warn" : ""}`;
   const list = box.querySelector("ul");
   if (list.dataset.text === told.join("\n")) return;
@@ -141,7 +141,7 @@ function reasons(answer) {
 
 function files(answer) {
   hide(by("files"), !answer.run);
-  put(by("so-far"), answer.state === "ended" ? "Download" : "Download so far");
+  put(by("so-far"), answer.state === "running" ? "Download so far" : "Download");
   for (const link of by("files").querySelectorAll("a")) {
     const address = `${here}/runs/${encodeURIComponent(answer.run ?? "")}/${link.dataset.file}`;
     if (link.getAttribute("href") !== address) link.href = address;
