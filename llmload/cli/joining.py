@@ -19,7 +19,6 @@ def wait(host: str, port: int, limit_s: float, say: Callable[[str], None]) -> No
     """Come back once somebody listens at the master's port. Raises Stop if nobody does within `limit_s`."""
     began = time.monotonic()
     told = began - TELL_S
-    waited = False
     while (why := unreachable(host, port)) is not None:
         now = time.monotonic()
         if now - began >= limit_s:
@@ -28,13 +27,11 @@ def wait(host: str, port: int, limit_s: float, say: Callable[[str], None]) -> No
                 "SCENARIO --host URL --master --master-bind-host 0.0.0.0 --expect-workers N (or mend --master-host)",
                 Exit.INCOMPLETE,
             )
-        waited = True
         if now - told >= TELL_S:
             say(f"no master at {host}:{port} yet ({why}); trying for {limit_s - (now - began):.0f} s more")
             told = now
         time.sleep(min(TRY_S, max(0.0, limit_s - (now - began))))
-    if waited:
-        say(f"somebody listens at {host}:{port} now; joining")
+    say(f"somebody listens at {host}:{port}; joining")  # if it is no master, Locust finds out in a minute
 
 
 def unreachable(host: str, port: int) -> str | None:
