@@ -450,6 +450,11 @@ class Session:
         arriving = 0 if self.arriving is None else self.arriving.under_way
         return max(self._in_flight, self.client.in_flight, arriving)
 
+    def _unwritten(self) -> str | None:
+        """Why this machine's disk takes no more, if it does not: the file alone does not say which machine that is."""
+        why = self._spool.failure
+        return None if why is None else f"worker {self.worker} on {socket.gethostname()}: {why}"
+
     def status(self) -> dict[str, Any]:
         """A STATUS message."""
         counts = self._counts
@@ -477,7 +482,7 @@ class Session:
             "stood_still_s": round(self._sampler.stood_still_s, 1),
             "clock_offset_ms": self._apart.offset_ms,
             "clock_error_ms": self._apart.error_ms,
-            "failure": self.failure or self._spool.failure,
+            "failure": self.failure or self._unwritten(),
             "host": socket.gethostname(),
             "pid": os.getpid(),
         }

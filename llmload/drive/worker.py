@@ -68,13 +68,16 @@ class Worker:
             self.candidate.say(f"run {order.run} begins; this is worker {worker}")
         except (Stop, OSError) as error:
             host = socket.gethostname()
+            why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+            failure = f"worker {worker} on {host} cannot take part: {why}"
+            self.candidate.complain(failure)
             self._refusal = {
                 **NOTHING_SAID,
                 "run": order.run,
                 "worker": worker,
                 "host": host,
                 "pid": os.getpid(),
-                "failure": f"worker {worker} on {host}: {error}",
+                "failure": failure,
             }
             self._tell(words.STATUS, self._refusal)
 
@@ -158,7 +161,7 @@ class Worker:
         elif refusal is not None:
             about = {"run": refusal["run"], "worker": refusal["worker"]}
             self._tell(words.DRAINED, {**about, "started": 0, "finished": 0, "clock_drift_s": None})
-            self._leave_with(Exit(msg.data["code"]))
+            self._leave_with(Exit.INCOMPLETE)
 
     def _leave_with(self, code: Exit) -> None:
         """The exit code of a process that only sends; failed requests are for the master to judge."""

@@ -1,6 +1,7 @@
 """The side that sends, with a client that obeys the test: tags, warm-up, allowances, cuts, words to the master."""
 
 import gc
+import socket
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -406,6 +407,15 @@ def test_a_call_that_cannot_be_made_ends_the_run(bench: Bench) -> None:
     failure = bench.session.status()["failure"]
     assert failure == "worker w0: a request could not be made: ValueError: bad body"
     assert not bench.session.gate.is_set()
+
+
+def test_a_disk_that_is_full_is_told_with_its_machine(bench: Bench) -> None:
+    """Spools have the same name on every machine."""
+    assert bench.session.status()["failure"] is None
+    bench.session._spool.failure = "w0.jsonl: cannot be written: No space left on device"
+    assert bench.session.status()["failure"] == (
+        f"worker w0 on {socket.gethostname()}: w0.jsonl: cannot be written: No space left on device"
+    )
 
 
 def test_the_end_hands_over_everything(bench: Bench) -> None:
