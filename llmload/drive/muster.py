@@ -88,6 +88,7 @@ class Muster:
                 if node not in self.who and now - seen.setdefault(node, now) > GREETED_S:
                     self._dismiss(node, NO_LLMLOAD)
                     self._unfit.pop()  # anything may come to a port: who is meant may still come
+                    self.voice.say(f"{there} of {expected} workers connected; {self.notes[-1]}")
             if limit_s and now - began > limit_s:
                 short = f"{there} of {expected} workers came within {limit_s:g} s; nothing was sent"
                 raise Stop(short, Exit.INCOMPLETE)

@@ -114,7 +114,8 @@ def test_a_stranger_is_refused_before_the_run_and_the_others_are_waited_for() ->
     gevent.spawn_later(muster.GREETED_S * 3, comes)
     bench.muster.wait(2)
     assert bench.told(words.DISMISSED) == ["strange"]
-    assert "worker strange is refused: it says nothing of llmload; start it with: llmload run --worker" in bench.said
+    refused = "worker strange is refused: it says nothing of llmload; start it with: llmload run --worker"
+    assert bench.said == [refused, f"1 of 2 workers connected; {refused}"]
     assert list(bench.master.clients) == ["a", "b"]
 
 
