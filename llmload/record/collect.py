@@ -11,6 +11,7 @@ was not the one that was asked for. A run that only lacked records which are now
 Memory grows with the holes, not with the records.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ BATCH = 500
 """Records that are written at once."""
 MOST = 100_000_000
 """No worker sends as many; a larger seq was garbled."""
+NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+"""Of a worker."""
 NO_END = "the run has no end: the process that conducted it was killed"
 
 
@@ -139,7 +142,7 @@ def told(line: bytes) -> Line | None:
 
 
 def _look_at_all(folder: Path, run: str, given: Sequence[Path]) -> list[Look]:
-    own = sorted((folder / runfolder.SPOOL).glob("*.jsonl"))
+    own = sorted(path for path in (folder / runfolder.SPOOL).glob("*.jsonl") if path.is_file())
     paths = {path.resolve(): path for path in (*own, *(path for place in given for path in _spools(place, run)))}
     if not paths:
         raise Stop(f"{folder}: there is no spool in it, and none was named; name those that workers left: w0.jsonl …")
@@ -151,9 +154,12 @@ def _spools(place: Path, run: str) -> list[Path]:
     """The spool files that a path names: itself, those in it, or those of this run below it."""
     if not place.exists():
         raise Stop(f"{place}: no such file or folder; expected a worker's spool, as llmload-spool/{run}/w0.jsonl")
-    if not place.is_dir():
+    if place.is_file():
         return [place]
-    found = sorted((place / run if (place / run).is_dir() else place).glob("*.jsonl"))
+    if not place.is_dir():
+        raise Stop(f"{place}: is neither a file nor a folder; expected a worker's spool")
+    inside = place / run if (place / run).is_dir() else place
+    found = sorted(path for path in inside.glob("*.jsonl") if path.is_file())
     if not found:
         raise Stop(f"{place}: holds no spool; expected w0.jsonl or the like in it")
     return found
@@ -184,6 +190,9 @@ def _look(path: Path, run: str, *, own: bool) -> Look | None:
         raise Stop(f"{path}: is the spool of another run: it tells of {others[0]}, and this run is {run}")
     if len(workers) > 1:
         raise Stop(f"{path}: is no spool: it tells of several workers ({', '.join(sorted(map(str, workers)))})")
+    for worker in workers:
+        if not NAME.fullmatch(str(worker)):  # it becomes the name of a file
+            raise Stop(f"{path}: is no spool: no worker is called {worker!r}")
     if not own and not (runs and workers):
         raise Stop(f"{path}: does not say to which run and worker it belongs; put it into the run's own spool folder")
     look.worker = str(workers.pop()) if workers else look.worker

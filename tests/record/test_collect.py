@@ -1,6 +1,7 @@
 """What the spools of lost workers add to a run, each record once, and what is refused."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,12 @@ def written(text: bytes) -> Callable[[Path], Path]:
     return make
 
 
+def pipe(folder: Path) -> Path:
+    """A file that nobody writes: who read it would wait for ever."""
+    os.mkfifo(folder / "w1.jsonl")
+    return folder / "w1.jsonl"
+
+
 def of(*rows: dict[str, Any]) -> Callable[[Path], Path]:
     """A spool of these lines."""
     return written(b"".join(orjson.dumps(row) + b"\n" for row in rows))
@@ -228,6 +235,10 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], Exit, str]] = {
         lambda folder: folder / "w1.jsonl", Exit.USAGE,
         "{path}: no such file or folder; expected a worker's spool, as llmload-spool/" + RUN + "/w0.jsonl",
     ),
+    "of a worker whose name leads elsewhere": (
+        of(started(0, worker="../../w1")), Exit.USAGE, "{path}: is no spool: no worker is called '../../w1'",
+    ),
+    "a pipe": (pipe, Exit.USAGE, "{path}: is neither a file nor a folder; expected a worker's spool"),
     "an empty folder": (
         lambda folder: folder, Exit.USAGE, "{path}: holds no spool; expected w0.jsonl or the like in it",
     ),
