@@ -134,7 +134,7 @@ def started(args: Namespace, host: str, folder: Path | None, port: int | None) -
 
     Locust's tables and log lines go to its standard error, which becomes locust.log.
     """
-    line = [sys.executable, "-m", "locust", *words(args, host)]
+    line = [sys.executable, "-m", "llmload.drive.start", *words(args, host)]
     if args.worker:
         return line
     line += ["--only-summary"]
