@@ -29,7 +29,7 @@ def main() -> None:
         if signal.getsignal(signal.SIGINT) is stopped:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    events.init.add_listener(up)
+    events.init.add_listener(up)  # type: ignore[no-untyped-call]
     locust()  # type: ignore[no-untyped-call]  # Locust's has no types
 
 
