@@ -2,6 +2,9 @@
 
 import socket
 
+MASTER = 5557
+"""Where a master listens for workers, by Locust's default and so by llmload's."""
+
 
 def free() -> int:
     """A port on 127.0.0.1 that nobody listens on now; somebody else may take it before its user does."""
@@ -28,3 +31,14 @@ def no_page(host: str, port: int) -> str | None:
     why = refusal(host, port)
     where = f"port {port} of {host or 'this machine'}"
     return None if why is None else f"the web page cannot be on {where}: {why}; name another with --web-port"
+
+
+def no_master(host: str, port: int) -> str | None:
+    """Why a master cannot listen there, as a sentence for people; None if it can."""
+    why = refusal(host, port)
+    if why is None:
+        return None
+    what = "name an address of this machine with --master-bind-host, as 0.0.0.0 for all"
+    if "in use" in why:
+        what = "is another master running? Name another port with --master-port, on both sides"
+    return f"a master cannot listen on {host}:{port}: {why.lower()}; {what}"

@@ -12,8 +12,6 @@ from llmload import here
 from llmload.exits import Stop
 from llmload.load import options
 
-MASTER_PORT = 5557
-"""Where a master listens for workers."""
 MASTER_WAITS_S = 600.0
 """How long a master waits for its workers …"""
 WORKER_WAITS_S = 60.0

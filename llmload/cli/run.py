@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     machines.add_argument("--master-host", metavar="HOST", help="where the master is")
     machines.add_argument(
-        "--master-port", type=int, metavar="PORT", help=f"the master's port, said to both ({launch.MASTER_PORT})"
+        "--master-port", type=int, metavar="PORT", help=f"the master's port, said to both ({ports.MASTER})"
     )
     machines.add_argument(
         "--max-wait", metavar="TIME", help="how long a master waits for its workers (10m), a worker for its master (1m)"
@@ -99,19 +99,16 @@ def main(args: Namespace) -> int:
     if not host or args.dry_run:
         return plan(scenario)
     if args.master:
-        check_port(args.master_bind_host or here.ALONE, args.master_port or launch.MASTER_PORT)
-    if args.web and (refusal := ports.no_page(args.web_host or here.ALONE, args.web_port or launch.WEB_PORT)):
-        raise Stop(refusal)
+        check_port(ports.no_master(args.master_bind_host or here.ALONE, args.master_port or ports.MASTER))
+    if args.web:
+        check_port(ports.no_page(args.web_host or here.ALONE, args.web_port or launch.WEB_PORT))
     return by_hand(args, host, typed) if args.load == options.BY_HAND else perform(args, scenario, host, typed)
 
 
-def check_port(host: str, port: int) -> None:
-    """Raises Stop(USAGE) if a master cannot listen there."""
-    if (why := ports.refusal(host, port)) is not None:
-        what = "name an address of this machine with --master-bind-host, as 0.0.0.0 for all"
-        if "in use" in why:
-            what = "is another master running? Name another port with --master-port, on both sides"
-        raise Stop(f"a master cannot listen on {host}:{port}: {why.lower()}; {what}")
+def check_port(refusal: str | None) -> None:
+    """Raises Stop(USAGE) with the sentence that says why nobody can listen somewhere, if there is one."""
+    if refusal is not None:
+        raise Stop(refusal)
 
 
 def check_fail_ratio(ratio: float | None) -> None:
@@ -188,7 +185,7 @@ def work(args: Namespace) -> int:
     """Be a worker of a master on another machine. The run is shown and reported there, and what becomes of it here."""
     if args.host or args.scenario != "mixed":
         print("scenario and endpoint come from the master: what was typed here is not read", flush=True)
-    port = args.master_port or launch.MASTER_PORT
+    port = args.master_port or ports.MASTER
     joining.wait(args.master_host, port, launch.max_wait(args), partial(print, flush=True))
     command = launch.started(args, "", None, None)
     os.execve(command[0], command, environment(["llmload", *sys.argv[1:]]))  # noqa: S606  (no shell is wanted)

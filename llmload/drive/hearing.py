@@ -50,11 +50,8 @@ def listen(
     try:
         original(runner, environment, master_bind_host, master_bind_port)
     except RPCError as error:
-        why = (ports.refusal(master_bind_host, master_bind_port) or str(error)).lower()
-        Voice(environment.parsed_options).complain(
-            f"a master cannot listen on {master_bind_host}:{master_bind_port}: {why}; if another master is running, "
-            "name another port on both sides (--master-port; with locust --master-bind-port)"
-        )
+        why = ports.no_master(master_bind_host, master_bind_port) or f"the master cannot listen: {error}"
+        Voice(environment.parsed_options).complain(why)
         sys.exit(Exit.USAGE)
 
 

@@ -16,15 +16,13 @@ import gevent
 import locust
 from locust.runners import STATE_MISSING, MasterRunner
 
-from llmload import __version__, here, plain
+from llmload import __version__, here, plain, ports
 from llmload.drive import parcels, words
 from llmload.drive.order import Order, other_version
 from llmload.drive.voice import Voice
 from llmload.exits import Exit, Stop
 from llmload.record import clock
 
-DEFAULT_PORT = 5557
-"""Locust's."""
 LOOK_S = 0.02
 TELL_FIRST_S = 1.0
 """A wait for workers that is longer is told …"""
@@ -106,7 +104,7 @@ class Muster:
                 "(whoever reaches it can take part: only in a network that you trust)"
             )
         host = socket.gethostname() if bound in here.EVERYWHERE else bound
-        more = "" if port == DEFAULT_PORT else f" --master-port {port}"
+        more = "" if port == ports.MASTER else f" --master-port {port}"
         return f"on the other machines: llmload run --worker --master-host {host}{more}"
 
     # Calling them

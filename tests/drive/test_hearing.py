@@ -67,6 +67,6 @@ def test_a_port_that_is_taken_ends_a_master_with_a_sentence(
             Environment(parsed_options=Namespace()).create_master_runner("127.0.0.1", port)
     assert left.value.code == Exit.USAGE
     assert capfd.readouterr().out == (
-        f"a master cannot listen on 127.0.0.1:{port}: address already in use; if another master is running, name "
-        "another port on both sides (--master-port; with locust --master-bind-port)\n"
+        f"a master cannot listen on 127.0.0.1:{port}: address already in use; is another master running? "
+        "Name another port with --master-port, on both sides\n"
     )
