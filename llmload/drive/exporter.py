@@ -29,6 +29,9 @@ SAID_S = 3.0
 """A wait that may be longer is told."""
 SCRAPERS = 16
 """Of more than so many the others are served all the same, and not waited for."""
+FRESH_S = 0.25
+"""So long figures are good for everybody who scrapes while a run goes on."""
+Answer = tuple[str, list[tuple[str, str]], bytes]
 SENDS = Stop(
     "--metrics-port: this process sends requests itself, and serving metrics would disturb them; add --processes 1, "
     "so that another one sends"
@@ -47,6 +50,9 @@ class Exporter:
         self._voice = voice
         self.scrapes: dict[tuple[str, str], Scrapes] = {}
         """By address and name of who scrapes."""
+        self._kept: dict[Any, Answer] = {}
+        """What was answered, by run, its state and by the format that was asked for."""
+        self._made_at = -math.inf
         registry = CollectorRegistry()
         registry.register(Families(feed))
         self._app = make_wsgi_app(registry)
@@ -102,13 +108,32 @@ class Exporter:
         if environ["PATH_INFO"] != PATH:
             start("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
             return [f"nothing is here; the metrics are at {PATH}\n".encode()]
-        head = environ["REQUEST_METHOD"] == "HEAD"
-        answer: Iterable[bytes] = self._app({**environ, "REQUEST_METHOD": "GET"} if head else environ, start)
-        if environ["REQUEST_METHOD"] == "GET":
-            who = (str(environ.get("REMOTE_ADDR")), str(environ.get("HTTP_USER_AGENT")))
-            if who in self.scrapes or len(self.scrapes) < SCRAPERS:
-                self.scrapes.setdefault(who, Scrapes()).note(time.monotonic())
-        return [] if head else answer
+        if environ["REQUEST_METHOD"] not in {"GET", "HEAD"}:
+            return self._app(environ, start)  # type: ignore[no-any-return]
+        status, headers, body = self._answer(environ)
+        start(status, headers)
+        if environ["REQUEST_METHOD"] == "HEAD":
+            return []
+        who = (str(environ.get("REMOTE_ADDR")), str(environ.get("HTTP_USER_AGENT")))
+        if who in self.scrapes or len(self.scrapes) < SCRAPERS:
+            self.scrapes.setdefault(who, Scrapes()).note(time.monotonic())
+        return [body]
+
+    def _answer(self, environ: dict[str, Any]) -> Answer:
+        """Made anew only if it is not fresh: many may scrape, and this process has workers to hear."""
+        now = time.monotonic()
+        if now - self._made_at > FRESH_S:
+            self._kept, self._made_at = {}, now
+        tally = self._feed.tally
+        run = None if tally.about is None else tally.about.run
+        how = (run, tally.state, environ.get("HTTP_ACCEPT"), environ.get("HTTP_ACCEPT_ENCODING"))
+        if how not in self._kept:
+            told: list[Any] = []
+            # a query would make prometheus_client choose among families by names that it does not know
+            asked = {**environ, "REQUEST_METHOD": "GET", "QUERY_STRING": ""}
+            body = b"".join(self._app(asked, lambda *answered: told.extend(answered)))
+            self._kept[how] = (told[0], told[1], body)
+        return self._kept[how]
 
 
 def listener(host: str, port: int) -> Any:

@@ -290,10 +290,11 @@ def test_a_port_that_is_taken_ends_a_real_run_before_the_load(tmp_path: Path, bu
 
 
 def asked(
-    made: Exporter, path: str = "/metrics", method: str = "GET", **headers: str
+    made: Exporter, path: str = "/metrics", method: str = "GET", query: str = "", **headers: str
 ) -> tuple[str, dict[str, str], bytes]:
     """Status, headers and body of an answer."""
     environ: dict[str, Any] = {"PATH_INFO": path, "REQUEST_METHOD": method, "REMOTE_ADDR": "127.0.0.1"}
+    environ["QUERY_STRING"] = query
     environ |= {f"HTTP_{name.upper()}": value for name, value in headers.items()}
     setup_testing_defaults(environ)
     told: list[Any] = []
@@ -310,6 +311,20 @@ def test_answers() -> None:
     assert asked(made, method="POST")[0].startswith("405")
     assert asked(made, accept="application/openmetrics-text")[2] == b"# EOF\n"
     assert asked(made, accept_encoding="gzip")[1]["Content-Encoding"] == "gzip"
+
+
+def test_many_may_scrape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One answer serves all for a moment, but never one from before the end; a query chooses nothing."""
+    made, _ = exporter("0")
+    tally = made._feed.tally
+    tally.begin(about())
+    monkeypatch.setattr("llmload.drive.exporter.FRESH_S", 3600.0)
+    first = asked(made)[2]
+    assert b"llmload_records_lost_total 0.0" in first
+    tally.lost = 7
+    assert asked(made)[2] == asked(made, query="name[]=llmload_users")[2] == first
+    tally.end("DEGRADED", [], 8, START)
+    assert b"llmload_records_lost_total 8.0" in asked(made)[2]
 
 
 def test_nobody_is_waited_for_who_does_not_come_back() -> None:
