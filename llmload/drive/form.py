@@ -186,7 +186,7 @@ class Form:
         self.conductor.hand.users = wanted
         if not wanted:
             return "0 users: the run ends once the last measured request has ended"
-        return f"{wanted} users next: the window of {now} ends now, and all {wanted} start once its requests have ended"
+        return f"{wanted} users next: the present level ends now, and all {wanted} start once its requests have ended"
 
     def let_go(self) -> None:
         """Wait until Locust has put the run before behind it; it would pass over a start until then."""
