@@ -110,8 +110,8 @@ class Tally:
             self.workers.sample(row, lags)
             self._recent.events(int(row.get("events") or 0))
 
-    def end(self, verdict: str, reasons: Sequence[str], lost: int, at: float) -> None:
-        """The run is over and accounted for."""
+    def end(self, verdict: str | None, reasons: Sequence[str], lost: int, at: float) -> None:
+        """The run is over and accounted for. None: the report will judge it."""
         self.fold()
         self.workers.rest()
         self.state, self.verdict, self.reasons, self.lost, self.ended_at = "ended", verdict, list(reasons), lost, at

@@ -153,6 +153,10 @@ def test_a_run_that_is_over(browser: Chrome, served: fake.Fake) -> None:
     assert [link.get_attribute("href") for link in links] == [
         f"{served.url}/runs/20261130T201500Z-mixed/{name}" for name in files
     ]
+    assert text(browser, "#doing") == ""
+    served.answer = answer | {"verdict": None, "reasons": []}
+    until(lambda: text(browser, "#doing") == "the report is being made")
+    assert not shown(browser, "#verdict")
     assert errors(browser) == []
 
 

@@ -119,7 +119,8 @@ function head(answer) {
 
 const PHASES = { warmup: "warm-up", measure: "measuring", drain: "drain", done: "over" };
 
-function doing({ state, step, now: moment }) {
+function doing({ state, step, verdict, now: moment }) {
+  if (state === "ended" && !verdict) return "the report is being made";
   if (state === "starting") return "looking at the endpoint and getting the workers ready";
   if (state !== "running" || !step) return "";
   const gone = step.phase === "measure" && step.window_s !== null ? step.window_s : step.phase_since ? moment - step.phase_since : null;
