@@ -21,7 +21,7 @@ from llmload.drive.desk import FLUSH_S, LOOK_S, Desk, Halt
 from llmload.drive.exporter import Exporter
 from llmload.drive.feed import Feed
 from llmload.drive.hand import Hand
-from llmload.drive.members import together
+from llmload.drive.members import Member, together
 from llmload.drive.muster import Muster
 from llmload.drive.order import Order, digest_of
 from llmload.drive.prepare import Prepared
@@ -359,14 +359,21 @@ class Conductor:
 
     def _finish(self, run: Run, why: str) -> None:
         """Stop what is sent, collect what is left, account for it, judge it, write it down."""
+
+        def idle(member: Member) -> bool:
+            return bool(member.said["serial"] == run.serial and not member.said["in_flight"])
+
+        def drained(member: Member) -> bool:
+            return member.drained is not None
+
         with contextlib.suppress(Stop):
             self.desk.phase(run, "closed", why=why)
-            self.desk.until(run, lambda: run.fresh and not any(m.said["in_flight"] for m in run.present), CUT_S)
+            self.desk.until(run, lambda: self.desk.every(run, idle, hurry=self.halted), CUT_S)
         patience_s = FLUSH_S if run.failure is None else 0.0  # what cannot be written here stays in the spools
         for member in run.present:
             self.desk.end(run, member, patience_s)
         with contextlib.suppress(Stop):
-            self.desk.until(run, lambda: all(member.drained for member in run.present), DRAIN_S, strict=False)
+            self.desk.until(run, lambda: self.desk.every(run, drained, hurry=self.halted), DRAIN_S, strict=False)
         run.over = True
         if run.order.free:
             run.look_for_success(0)

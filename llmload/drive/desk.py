@@ -27,6 +27,8 @@ SILENT_S = 3.0
 """A worker says something twice a second; one that said nothing for so long is silent …"""
 GIVEN_UP_S = 60.0
 """… and after this gone."""
+HURRY_S = 10.0
+"""Behind a Ctrl-C it is waited for no longer than this: who waits at the terminal would end the run with no end."""
 AGAIN_S = 3.0
 """What a worker that can be heard has not answered for so long is said again: a connection that breaks loses what is
 on its way, and the next one does not bring it."""
@@ -79,6 +81,11 @@ class Desk:
             return False
         now = time.monotonic()
         return any(now - member.spoke_at > SILENT_S for member in run.present if member.drained is None)
+
+    def every(self, run: Run, done: Callable[[Member], bool], *, hurry: bool) -> bool:
+        """Whether something is so of every worker; in a hurry, of those that are not silent for longer than that."""
+        now = time.monotonic()
+        return all(done(member) or (hurry and now - member.spoke_at > HURRY_S) for member in run.present)
 
     def whose_stop(self, error: BaseException) -> Stopped:
         """Whether the user ended the run by this, or a fault did.

@@ -98,6 +98,14 @@ def test_no_time_passes_while_a_worker_is_silent(bench: Bench) -> None:
     assert not bench.desk.until(bench.run, lambda: False, 0.05)
 
 
+def test_behind_a_ctrl_c_a_silent_worker_is_not_waited_for(bench: Bench) -> None:
+    """`llmload run` kills a run that has not ended 30 s behind it: then nothing says how it ended."""
+    cases = [(11.0, True, True), (9.0, True, False), (59.0, False, False)]
+    for silence_s, hurry, over in cases:
+        bench.silence("w1", silence_s)
+        assert bench.desk.every(bench.run, lambda member: member.worker == "w0", hurry=hurry) is over
+
+
 def test_what_was_lost_on_the_way_is_said_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only to whom has not answered, and can be heard; a word of the end until it is followed."""
     monkeypatch.setattr(desk, "AGAIN_S", 0.0)
