@@ -73,7 +73,7 @@ def without_success(facts: Facts, steps: Sequence[StepRows]) -> list[str]:
         counts = ", ".join(
             f"{failure.outcome} {failure.n}" + (" (warm-up)" if failure.phase == "warmup" else "") for failure in mine
         )
-        said = next((failure.error for failure in mine if failure.error), None)
+        said = max(((failure.n, failure.error) for failure in mine if failure.error), default=(0, None))[1]
         found.append(
             f"{item.step.named} ended without a single success"
             + (f": {counts}" if counts else ": nothing was sent in it")

@@ -226,6 +226,9 @@ def test_a_step_that_failed_in_its_warm_up_is_told(tmp_path: Path) -> None:
     )
     assert built.exit_code == Exit.FAILED
     assert [(item.when, item.outcome, item.n) for item in failures.find(built.facts)] == [("warm-up", "http_error", 3)]
+    more = [record(n, outcome="connect_error", end=5.0, error="refused") for n in range(4, 8)]
+    built_later = built_of(tmp_path / "later", [*rows, *more], steps=[step(0, 4)])
+    assert built_later.failures[0].endswith("http_error 3 (warm-up), connect_error 4; said most often: refused")
     for kind in ("table", "markdown", "html"):
         assert re.search(r"warm-up.*http.{0,2}error.*500 boom", files.FORMATS[kind](built).replace("\n", " ")), kind
 
