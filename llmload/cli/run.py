@@ -255,7 +255,7 @@ def not_begun(folder: Path, code: int, *, interrupted: bool) -> int:
     elif sentence := stopped(log):
         print(f"llmload run: {sentence}", file=sys.stderr)
     else:
-        print(f"llmload run: {died(log, code)}", file=sys.stderr)
+        print(f"llmload run: {died(log, code, 'before the load began')}", file=sys.stderr)
         return Exit.INCOMPLETE
     log.unlink(missing_ok=True)
     try:
@@ -272,11 +272,11 @@ def stopped(log: Path) -> str:
     return "\n".join(lines[found[-1] :]).removeprefix("llmload: ") if found else ""
 
 
-def died(log: Path, code: int) -> str:
+def died(log: Path, code: int, when: str = "in mid-run") -> str:
     """The sentence for a Locust process that ended by itself, with the end of its log."""
     how = f"was killed by signal {-code}" if code < 0 else f"ended by itself with exit code {code}"
     last = logged(log)[-8:]
-    return "\n  ".join([f"the Locust process {how} in mid-run; the end of {log}:", *(last or ["(nothing)"])])
+    return "\n  ".join([f"the Locust process {how} {when}; the end of {log}:", *(last or ["(nothing)"])])
 
 
 def logged(log: Path) -> list[str]:

@@ -122,6 +122,8 @@ def test_the_words_of_a_log_come_without_control_characters(tmp_path: Path) -> N
     assert run.died(log, -9).splitlines()[-2:] == ["  llmload: the server says: a [2Jb c", "  and more 31m"]
     log.write_text("")
     assert run.died(log, 3).splitlines()[-1] == "  (nothing)"
+    early = run.died(log, -9, "before the load began")
+    assert early.startswith("the Locust process was killed by signal 9 before the load began; the end of ")
 
 
 def test_a_scenario_that_is_not_there(tmp_path: Path) -> None:
