@@ -197,7 +197,7 @@ class Muster:
         return f"worker {node}" if who is None else f"the worker on {who['host']} (process {who['pid']})"
 
     def _send(self, kind: str, data: Any, node: str) -> None:
-        self.runner.send_message(kind, data, node)
+        self.runner.send_message(kind, data, str(node))  # Locust tries for seconds to send to what is no name
 
     # What they say
 

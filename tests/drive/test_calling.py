@@ -130,6 +130,13 @@ def test_what_a_worker_says_of_itself_is_fit_for_a_terminal() -> None:
     assert stopped.value.code == Exit.UNMEASURABLE
 
 
+def test_who_is_no_name_is_answered_as_one() -> None:
+    """Whoever reaches the port may say anything, and Locust would try for seconds to send to a number."""
+    bench = Bench("a")
+    bench.hears(words.HELLO, 7, who={"version": __version__}, asked=1.0)  # type: ignore[arg-type]
+    assert bench.told(words.TIME) == ["7"]
+
+
 def test_another_python_and_a_key_that_only_the_master_has_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     """They refuse nobody: an endpoint that wants no key may well be asked without one."""
     monkeypatch.setenv("SOME_KEY", "sk-1")
