@@ -21,6 +21,11 @@ from tests.drive.locusts import Left, Running
 OWN_SPOOL = "llmload-spool"
 """Where a worker keeps its spools that does not see the run folder, below the folder in which it was started."""
 
+AGAIN = "250ms"
+"""TCP says again what nobody acknowledged after so long, then after twice that, and so on: 15.75 s after the first
+time, 31.75 s, 63.75 s. By its usual 200 ms it might do so after 29.9 s, and not again until 60 s: where 30 s of silence
+are to be survived and 60 s are the limit, that would be left to chance."""
+
 NEED = "these tests make network namespaces: they need root with CAP_NET_ADMIN and the packages iproute2 and nftables"
 
 
@@ -73,6 +78,12 @@ class Link:
         )
         do(*inside(self.name), "nft", "-f", "-", given=f"table inet llmload {{\n{chains}}}\n")
 
+    def lose_none(self) -> int:
+        """From now on none is lost; how many were."""
+        lost = self.lost()
+        do(*inside(self.name), "nft", "delete", "table", "inet", "llmload")
+        return lost
+
     def lost(self) -> int:
         """Packets that were lost so far."""
         said = do(*inside(self.name), "nft", "list", "ruleset")
@@ -111,6 +122,8 @@ def network(workers: int) -> Iterator[Network]:
                 for where, wire, host in ((master, there, 1), (name, way, 2)):
                     do("ip", "-n", where, "address", "add", f"{net}.{host}/30", "dev", wire)
                     do("ip", "-n", where, "link", "set", wire, "up")
+                    route = (f"{net}.0/30", "dev", wire, "proto", "kernel", "scope", "link", "src", f"{net}.{host}")
+                    do("ip", "-n", where, "route", "replace", *route, "rto_min", AGAIN)
             do("ip", "-n", name, "route", "add", endpoint, "via", f"10.78.{number}.1")
             links.append(Link(name, f"10.77.{number}.1"))
         yield Network(master, endpoint, links)
