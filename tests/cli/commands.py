@@ -66,7 +66,7 @@ def start(*words: str, cwd: Path, before: str = "", **environment: str) -> "subp
     )
 
 
-def end(child: "subprocess.Popen[str]", timeout_s: float = 60.0) -> Ended:
+def end(child: "subprocess.Popen[str]", timeout_s: float = 120.0) -> Ended:
     """Wait for a command."""
     try:
         out, err = child.communicate(timeout=timeout_s)
