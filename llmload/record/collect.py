@@ -253,7 +253,10 @@ def _keep_starts(ledger: Ledger, look: Look, spools: Path) -> None:
     }
     if not kept:
         return
-    spools.mkdir(exist_ok=True)
+    try:
+        spools.mkdir(exist_ok=True)
+    except OSError as error:  # no room, no right, or a file of that name
+        raise Stop(f"{spools}: cannot be written: {error.strerror}", Exit.INCOMPLETE) from error
     drop_half_line(path)
     file = Appender(path)
     try:

@@ -271,6 +271,16 @@ def test_a_run_that_goes_on_is_left_alone(lost: Path, tmp_path: Path, capsys: py
     assert cli.main(["collect", str(lost), str(path)]) == Exit.DEGRADED
 
 
+def test_no_place_for_starts(tmp_path: Path) -> None:
+    """In a sentence; the records are taken in by then, and stay."""
+    run = write(tmp_path / "run", [])
+    (run / "spool").write_text("no folder")
+    with pytest.raises(Stop) as caught:
+        collect(run, [spool(tmp_path / "w1.jsonl", 2, 1)])
+    assert caught.value.message == f"{run / 'spool'}: cannot be written: File exists"
+    assert seqs(run) == [("w1", 0)]
+
+
 def test_nothing_to_collect(lost: Path, tmp_path: Path) -> None:
     """No spool anywhere, and no run folder."""
     with pytest.raises(Stop, match="there is no spool in it, and none was named"):
