@@ -2,6 +2,7 @@
 
 import socket
 from argparse import Namespace
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,6 +34,21 @@ NONSENSE: list[Any] = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def tidy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Locust leaves it to the end of its process to close what it opened."""
+    made, context = [], zmq.Context
+
+    def noted() -> Any:
+        made.append(context())
+        return made[-1]
+
+    monkeypatch.setattr(zmq, "Context", noted)
+    yield
+    for one in made:
+        one.destroy(linger=0)
+
+
 def test_a_master_hears_on_whatever_comes() -> None:
     """Behind each piece of nonsense a word that makes sense is still heard, and the worker is still known."""
     environment: Any = Environment(parsed_options=Namespace(headless=True, enable_rebalancing=False))
@@ -53,7 +69,6 @@ def test_a_master_hears_on_whatever_comes() -> None:
     assert heard == list(range(len(NONSENSE)))
     assert list(runner.clients) == ["good"]
     runner.greenlet.kill()
-    runner.server.socket.close(linger=0)
 
 
 def test_a_port_that_is_taken_ends_a_master_with_a_sentence(
