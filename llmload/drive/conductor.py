@@ -221,9 +221,7 @@ class Conductor:
     def _step(self, run: Run, stepping: Stepping) -> Step:
         run.book.write()  # before workers are taken in: where it fails, nobody is waited for who knows of no run
         self._enlist(run)
-        # at this rate Locust starts all that are missing at once, in one message to each worker
-        users = stepping.users()
-        self.runner.start(users, float(max(users, self.runner.user_count)))
+        stepping.start()
         stepping.perform()
         return stepping.step
 
@@ -355,6 +353,8 @@ class Conductor:
         """Take in all workers that are there now, and give every one the run's order with the next spawn message."""
         self.muster.call(run.order, set(run.members), 0)
         run.enlist(self.desk.nodes())
+        for member in run.present:
+            member.host, member.pid = self.muster.place(member.node)  # one may die before its first word in the run
         setattr(self.environment.parsed_options, words.OPTION, run.order.to_json())
 
     def _finish(self, run: Run, why: str) -> None:

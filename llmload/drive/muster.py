@@ -191,6 +191,11 @@ class Muster:
         if isinstance(self.runner, MasterRunner):
             strike(self.runner, node)
 
+    def place(self, node: str) -> tuple[str | None, int | None]:
+        """Host and process of a worker, as it says."""
+        who = self.who.get(node, {})
+        return who.get("host"), int(who["pid"]) if str(who.get("pid")).isdigit() else None
+
     def _name(self, node: str) -> str:
         """A worker for people."""
         who = self.who.get(node)

@@ -43,6 +43,11 @@ class Stepping:
         """How many users have to come up, now that the workers are known."""
         return self.step.concurrency
 
+    def start(self) -> None:
+        """Have Locust start them; at this rate all that are missing at once, in one message to each worker."""
+        users = self.users()
+        self.desk.runner.start(users, float(max(users, self.desk.runner.user_count)))
+
     def perform(self) -> None:
         """From waiting users to nobody in flight. Raises Stop if the run cannot go on; the row is right in any case."""
         try:
@@ -62,9 +67,17 @@ class Stepping:
         self.close()
 
     def bring_up(self) -> None:
-        """Wait until exactly as many users are up as the step asks for."""
+        """Wait until exactly as many users are up as the step asks for.
+
+        Those of a worker that is lost meanwhile come up elsewhere: nobody has a stream yet that this could disturb.
+        """
+        there = len(self.run.present)
 
         def up() -> bool:
+            nonlocal there
+            if len(self.run.present) < there:
+                there = len(self.run.present)
+                self.start()
             return self.step.advance(time.monotonic(), self.seen()) != "ramp"
 
         if not self.desk.until(self.run, up, RAMP_S):

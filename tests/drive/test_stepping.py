@@ -98,6 +98,28 @@ def test_no_time_passes_while_a_worker_is_silent(bench: Bench) -> None:
     assert not bench.desk.until(bench.run, lambda: False, 0.05)
 
 
+def test_users_of_a_worker_that_is_lost_in_the_ramp_come_up_elsewhere(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the run would wait for them for a minute, and end."""
+    started: list[tuple[int, float]] = []
+
+    def start(users: int, rate: float) -> None:
+        started.append((users, rate))
+        if len(started) == 2:
+            bench.say("w0", users=3)
+
+    monkeypatch.setattr(bench.master, "start", start)
+    monkeypatch.setattr(Master, "user_count", 1)
+    step = Stepping(bench.desk, bench.run, 0, 3)
+    bench.say("w0", users=2)
+    step.start()
+    gevent.spawn_later(0.1, bench.master.clients.pop, "b")
+    step.bring_up()
+    assert started == [(3, 3.0), (3, 3.0)]
+    assert [member.worker for member in bench.run.present] == ["w0"]
+
+
 def test_behind_a_ctrl_c_a_silent_worker_is_not_waited_for(bench: Bench) -> None:
     """`llmload run` kills a run that has not ended 30 s behind it: then nothing says how it ended."""
     cases = [(11.0, True, True), (9.0, True, False), (59.0, False, False)]
@@ -201,7 +223,7 @@ def test_a_cap_spoils_a_run_only_if_something_was_not_run(
     """What was not run is a step that follows, or a part of a window."""
     done = []
     step = SimpleNamespace(
-        users=lambda: 2, perform=lambda: done.append(1), step=SimpleNamespace(spent=True, ended_by=ended_by)
+        start=lambda: None, perform=lambda: done.append(1), step=SimpleNamespace(spent=True, ended_by=ended_by)
     )
     monkeypatch.setattr(conductor, "Stepping", lambda *_: step)
     environment: Any = SimpleNamespace(
