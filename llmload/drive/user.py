@@ -50,6 +50,8 @@ class Chat:
         and ValueError for an extra_body that would break measuring, as `n` of 2 does, and for headers that hold a key,
         which only ever comes from the environment.
         """
+        if workload == ALL:
+            raise ValueError(f"workload {ALL!r} is the row of all classes together; call the class something else")
         values.extra_body(more.get("extra_body") or {})
         more["headers"] = values.headers(more.get("headers") or {})
         call = Call(
