@@ -21,7 +21,7 @@ from locust.exception import StopTest, StopUser
 
 from llmload.drive import hooks, plugin, wiring
 from llmload.drive.session import Answer, Session
-from llmload.load import values
+from llmload.load import reading, values
 from llmload.load.call import Call
 
 __all__ = ["LLMUser", "plugin"]  # importing the plugin is what puts llmload into Locust
@@ -48,10 +48,10 @@ class Chat:
         `workload` is the class under which it is reported, `prompt` an id (never the text) in its record. `more`:
         temperature, extra_body, headers, tools, ignore_eos, min_tokens. Raises locust's StopUser if the run is over,
         and ValueError for an extra_body that would break measuring, as `n` of 2 does, and for headers that hold a key,
-        which only ever comes from the environment.
+        which only ever comes from the environment, and for a workload called `all`.
         """
-        if workload == ALL:
-            raise ValueError(f"workload {ALL!r} is the row of all classes together; call the class something else")
+        if workload in reading.TAKEN_NAMES:
+            raise ValueError(f"workload {workload!r} is the row of all classes together; call the class something else")
         values.extra_body(more.get("extra_body") or {})
         more["headers"] = values.headers(more.get("headers") or {})
         call = Call(

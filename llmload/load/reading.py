@@ -101,7 +101,7 @@ KIND_OF = {
 """The keys of [load] that mean something to one kind of load alone."""
 
 _CLASS_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_TAKEN_NAMES = {"all"}
+TAKEN_NAMES = {"all"}
 """`all` is the report's row for all classes together."""
 
 
@@ -272,7 +272,7 @@ class _Reader:
         own = self.read(table, raw, CLASS)
         if "name" not in own:
             raise self.stop(table, "name", "missing; every class has a name, such as short")
-        if not _CLASS_NAME.fullmatch(own["name"]) or own["name"] in _TAKEN_NAMES:
+        if not _CLASS_NAME.fullmatch(own["name"]) or own["name"] in TAKEN_NAMES:
             raise self.stop(
                 table, "name", f"expected letters, digits, - and _, and not all, got {values.shown(own['name'])}"
             )

@@ -61,3 +61,10 @@ def test_a_body_that_breaks_measuring_is_refused() -> None:
     """As in a scenario."""
     with pytest.raises(ValueError, match="n: expected 1, got 2"):
         chat(extra_body={"n": 2})
+
+
+def test_no_class_is_called_as_the_row_of_all() -> None:
+    """Its figures would stand in the place of those of all classes together."""
+    with pytest.raises(ValueError, match="workload 'all' is the row of all classes together"):
+        chat(workload="all")
+    assert chat(workload="t")[0].workload == "t"
