@@ -220,9 +220,7 @@ class Conductor:
 
     def _step(self, run: Run, stepping: Stepping) -> Step:
         run.book.write()  # before workers are taken in: where it fails, nobody is waited for who knows of no run
-        self._enlist(run)
-        stepping.start()
-        stepping.perform()
+        stepping.perform(lambda: self._enlist(run))
         return stepping.step
 
     def _stepping(self, run: Run, index: int) -> Stepping:

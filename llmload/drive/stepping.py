@@ -48,9 +48,14 @@ class Stepping:
         users = self.users()
         self.desk.runner.start(users, float(max(users, self.desk.runner.user_count)))
 
-    def perform(self) -> None:
-        """From waiting users to nobody in flight. Raises Stop if the run cannot go on; the row is right in any case."""
+    def perform(self, enlist: Callable[[], None]) -> None:
+        """From the call for workers (`enlist`) to nobody in flight.
+
+        Raises Stop if the run cannot go on; the row is right in any case.
+        """
         try:
+            enlist()
+            self.start()
             self.bring_up()
             self.open_gate()
             self.follow()

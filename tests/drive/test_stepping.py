@@ -195,11 +195,17 @@ def test_a_step_says_whether_the_user_or_a_fault_ended_it(
     def broken(*_: Any) -> None:
         raise error
 
+    monkeypatch.setattr(Stepping, "start", lambda _: None)
     step = Stepping(bench.desk, bench.run, 0, 2)
+    with pytest.raises(type(error)):
+        step.perform(broken)  # while workers are called
+    assert step.row["ended_by"] == why
+    step = Stepping(bench.desk, bench.run, 1, 2)
     monkeypatch.setattr(step, "bring_up", broken)
     with pytest.raises(type(error)):
-        step.perform()
+        step.perform(lambda: None)
     assert step.row["ended_by"] == why
+    assert step.row["ended_at"] >= step.row["started_at"]
 
 
 def test_the_greenlet_of_a_run_without_workers_is_killed_by_locust(bench: Bench) -> None:
@@ -222,9 +228,7 @@ def test_a_cap_spoils_a_run_only_if_something_was_not_run(
 ) -> None:
     """What was not run is a step that follows, or a part of a window."""
     done = []
-    step = SimpleNamespace(
-        start=lambda: None, perform=lambda: done.append(1), step=SimpleNamespace(spent=True, ended_by=ended_by)
-    )
+    step = SimpleNamespace(perform=lambda _: done.append(1), step=SimpleNamespace(spent=True, ended_by=ended_by))
     monkeypatch.setattr(conductor, "Stepping", lambda *_: step)
     environment: Any = SimpleNamespace(
         runner=SimpleNamespace(register_message=lambda *_: None, client_id="a", user_count=0, start=lambda *_: None),
