@@ -238,12 +238,15 @@ class Tally:
     def _columns(self, since: float | None) -> dict[str, Any]:
         """The history, turned: a list for each name. Classes and outcomes stand apart: a class may have any name."""
         points = self.history.since(since)
-        found: dict[str, Any] = {name: [point[name] for point in points] for name in ALWAYS}
+
+        def column(key: str) -> list[Any]:
+            return [point.get(key) for point in points]
+
+        found: dict[str, Any] = {name: column(name) for name in ALWAYS}
         found["classes"] = {
-            block: {name: [point.get(f"{block}.{name}") for point in points] for name in OF_A_CLASS}
-            for block, _ in self._classes()
+            block: {name: column(f"{block}.{name}") for name in OF_A_CLASS} for block, _ in self._classes()
         }
-        found["outcomes"] = {word: [point.get(f"failures.{word}") for point in points] for word in self._failures()}
+        found["outcomes"] = {word: column(f"failures.{word}") for word in self._failures()}
         return found
 
 
