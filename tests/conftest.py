@@ -1,9 +1,10 @@
-"""In which order tests are run, and what is begun before the first one."""
+"""In which order tests are run, what is begun before the first one, and what holds for all properties that are tried."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.machines import silence as playing
 
@@ -12,6 +13,9 @@ FIRST = ("live", "load", "record", "report", "stream")
 """Parts whose tests measure no time: while these are run, what is begun early may take the machine."""
 WAITING = "silence"
 """The fixture that is begun early."""
+
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")  # how long an example takes says nothing but what else the machine does
 
 
 @pytest.hookimpl(trylast=True)
