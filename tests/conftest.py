@@ -1,4 +1,4 @@
-"""In which order tests are run, what is begun before the first one, and what holds for all properties that are tried."""
+"""In which order tests are run, what is begun before the first one, and what holds for all tests of properties."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
