@@ -160,6 +160,9 @@ class Feed:
     def _got(self, folder: Path, summary: Summary) -> None:
         run = self._run
         if run is not None and run.prepared.folder == folder:
+            if "failure" in summary:
+                self.tally.judged(run.verdict, [*run.book.reasons, summary["failure"]])
+                return
             self.tally.rows = summary["rows"]
             if "verdict" in summary:
                 self.tally.judged(summary["verdict"], summary["reasons"])

@@ -148,7 +148,7 @@ class Form:
             return "the step plan begins"
         run = self.conductor.desk.run
         long = "" if run is None else f"; a level that you hold for {plan.held_s(run.scenario.load):g} s becomes a row"
-        return f"a run by hand begins with {wanted} users{long}"
+        return f"a run by hand begins with {wanted} user{'s' * (wanted > 1)}{long}"
 
     def set_off(self, load: str) -> None:
         """Let Locust take over what stands in the form, and start the shape. Raises Stop if it cannot."""

@@ -11,7 +11,7 @@ from typing import Any
 from flask import Response, jsonify, request
 
 from llmload.here import is_here
-from llmload.load import options, reading
+from llmload.load import options, override, reading
 
 USUAL = {"user_count", "spawn_rate", "host", "run_time", "profile", "user_classes", "shape_class"}
 """Fields of Locust's own form."""
@@ -45,7 +45,9 @@ class Permit:
             return None
         if self.open:
             return f"scenario: expected one that comes with llmload or that of the command line, {WHY_OPEN}"
-        return None if scenario.endswith(".toml") else f"scenario: {NO_SCENARIO}, got {scenario!r}"
+        if scenario.endswith(".toml"):
+            return None
+        return f"scenario: {NO_SCENARIO}, got {scenario!r}{override.guess(scenario, reading.shipped())}"
 
 
 NO_SCENARIO = "expected one that comes with llmload, as mixed or rate, or a path that ends in .toml"

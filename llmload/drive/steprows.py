@@ -26,7 +26,10 @@ Summary = dict[str, Any]
 
 
 class StepRows:
-    """Has rows made and gives them to `got`, in what summary.json will be, with the run folder they are of."""
+    """Has rows made and gives them to `got`, in what summary.json will be, with the run folder they are of.
+
+    Where those of a run that is over cannot be made, `failure` is a sentence about it, and all that is given.
+    """
 
     def __init__(self, got: Callable[[Path, Summary], None]) -> None:
         self._got = got
@@ -61,7 +64,10 @@ class StepRows:
                     summary = {"rows": [row for row in summary["rows"] if row["step"] in over]}
                 self._got(folder, summary)
             except (OSError, ValueError, KeyError) as error:
-                log.warning("llmload: no rows for the live page: %s; llmload report %s tells why", error, folder)
+                sentence = f"the report could not be made for the page: {error}; llmload report {folder} tells why"
+                log.warning("llmload: %s", sentence)
+                if over is None:
+                    self._got(folder, {"failure": sentence})
 
 
 def made(folder: Path) -> Summary:

@@ -188,7 +188,7 @@ def test_the_page_says_what_comes_of_it(story: Story) -> None:
     said = {name: (answer["success"], answer["message"]) for name, answer in story.said.items() if "success" in answer}
     assert said["no users"] == (False, "number of users: expected a whole number from 1 to 100000, got '0'")
     assert said["run time"][1].startswith("Run time is not used")
-    assert said["start"] == (True, "a run by hand begins with 1 users; a level that you hold for 1 s becomes a row")
+    assert said["start"] == (True, "a run by hand begins with 1 user; a level that you hold for 1 s becomes a row")
     assert said["same"] == (True, "there are 1 users already: nothing changes")
     assert said["other"] == (
         False,

@@ -57,6 +57,10 @@ def test_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows.want(third, None, lambda: True)  # the run is over
     gevent.sleep(0.2)
     assert got[1:] == [(third, {"rows": [{"step": 0}, {"step": 1}], "verdict": "OK", "reasons": []})]
+    rows.want(first, None, lambda: True)  # this one has no report, and the page is told so
+    gevent.sleep(0.2)
+    assert got[2][0] == first
+    assert got[2][1]["failure"].startswith("the report could not be made for the page: no JSON; llmload report ")
 
 
 def test_what_the_page_is_given(tmp_path: Path) -> None:
@@ -70,7 +74,7 @@ def test_what_the_page_is_given(tmp_path: Path) -> None:
     ):
         deadline = time.monotonic() + 60
         rows: dict[tuple[int, str], dict[str, Any]] = {}
-        while not rows or {(row["step"], row["workload"]): row for row in seen[-1]["rows"]} != rows:
+        while not rows or seen[-1]["verdict"] is None or keyed(seen[-1]) != rows:
             assert time.monotonic() < deadline, running.words()
             with contextlib.suppress(OSError), urllib.request.urlopen(url) as answer:
                 seen.append(json.loads(answer.read()))
@@ -80,7 +84,7 @@ def test_what_the_page_is_given(tmp_path: Path) -> None:
                     finished[told["step"]["index"]] = told["step_so_far"]
             if not rows and seen and seen[-1]["state"] == "ended":
                 summary = building.compute(running.folder).summary
-                rows = {(row["step"], row["workload"]): row for row in summary["rows"]}
+                rows = keyed(summary)
     last = seen[-1]
     assert (last["verdict"], last["reasons"]) == (summary["verdict"], summary["reasons"])
     assert (last["kind"], last["classes"]) == ("steps", ["short", "medium"])
@@ -96,6 +100,11 @@ def test_what_the_page_is_given(tmp_path: Path) -> None:
     assert all(worker["cpu"] is not None for worker in last["workers"])
     for name in ("all", "short", "medium"):
         agrees(finished[0][name], rows[0, name])
+
+
+def keyed(told: dict[str, Any]) -> dict[tuple[int, str], dict[str, Any]]:
+    """Rows by step and class."""
+    return {(row["step"], row["workload"]): row for row in told["rows"]}
 
 
 def agrees(live: dict[str, Any], row: dict[str, Any]) -> None:
