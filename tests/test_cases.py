@@ -25,8 +25,12 @@ COMMAND = (
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(not (CASES / "check.py").is_file(), reason=f"no scripted cases: {CASES} is not in this checkout")
 def test_every_scripted_stream_is_measured_right() -> None:
-    """All of them: times, counts, outcome, flags, the number of requests."""
-    command = [sys.executable, str(CASES / "check.py"), str(CASES), "--command", COMMAND]
+    """All of them: times, counts, outcome, flags, the number of requests.
+
+    Times are right to 25 ms, and the machine may do something else just then: what misses is played again, alone, up to
+    three times.
+    """
+    command = [sys.executable, str(CASES / "check.py"), str(CASES), "--again", "3", "--command", COMMAND]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
