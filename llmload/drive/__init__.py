@@ -5,7 +5,7 @@ What each file is for stands at its head; these belong together (a test holds th
     Puts llmload into Locust: start, plugin, locustfile, shape, wiring, hearing, signals, mixuser, user, hooks
     A run, conducting it: prepare, conductor, stepping, ratestep, run, members, book, muster, desk, reporter, voice
     A run, sending requests: candidate, kit, parcels, worker, session, part, turnstile, arriving, ship, generator, apart
-    Between the two: words, order
-    Locust's page, starting and steering runs: form, hand, permit, guard, beside
-    Pages and figures of its own: web, downloads, steprows, feed, exporter
+    Between the two: messages, order
+    The web page (the rest of it is web/): hand
+    Figures while it runs: feed, steprows, exporter
 """

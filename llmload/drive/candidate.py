@@ -17,7 +17,7 @@ import locust
 from locust.runners import WorkerRunner
 
 from llmload import __version__
-from llmload.drive import kit, words
+from llmload.drive import kit, messages
 from llmload.drive.apart import Apart
 from llmload.drive.kit import Kit
 from llmload.drive.order import Order, from_json
@@ -54,10 +54,10 @@ class Candidate:
         """… and its answer, once it has one."""
         self._kit: Kit | None = None
         hear = environment.runner.register_message
-        hear(words.TIME, self._on_time)
-        hear(words.CALL, self._on_call)
-        hear(words.PART, self._on_part)
-        hear(words.DISMISSED, self._on_dismissed)
+        hear(messages.TIME, self._on_time)
+        hear(messages.CALL, self._on_call)
+        hear(messages.PART, self._on_part)
+        hear(messages.DISMISSED, self._on_dismissed)
         gevent.spawn(self._greet)
         self.say(f"connected to the master at {self.master}; waiting for the run to begin")
 
@@ -93,7 +93,7 @@ class Candidate:
         said = 0
         while True:
             with contextlib.suppress(Exception):  # whatever is wrong with the way, the next word may find it right
-                self._tell(words.HELLO, {"node": self._node, "who": who, "asked": clock.now()})
+                self._tell(messages.HELLO, {"node": self._node, "who": who, "asked": clock.now()})
             gevent.sleep(EAGER_S if said < EAGER else GREET_S)
             said += 1
 
@@ -114,14 +114,14 @@ class Candidate:
             self._kit = kit.make(order, self._parcels.place)
         except (Stop, OSError) as error:
             code = error.code if isinstance(error, Stop) else Exit.INCOMPLETE
-            self._answer = (words.UNFIT, {**about, "why": str(error), "code": int(code)})
+            self._answer = (messages.UNFIT, {**about, "why": str(error), "code": int(code)})
         else:
-            self._answer = (words.READY, {**about, "key": bool(os.environ.get(str(order.sending["key_env"])))})
+            self._answer = (messages.READY, {**about, "key": bool(os.environ.get(str(order.sending["key_env"])))})
             self.say(f"ready for run {order.run}: scenario {order.scenario['name']}, {order.sending['base_url']}")
         self._tell(*self._answer)
 
     def _want(self, digest: str, number: int) -> None:
-        self._tell(words.WANT, {"node": self._node, "digest": digest, "part": number})
+        self._tell(messages.WANT, {"node": self._node, "digest": digest, "part": number})
 
     def _on_part(self, msg: Any, **_: Any) -> None:
         self._parcels.arrived(msg.data)

@@ -16,7 +16,7 @@ import gevent
 from gevent.event import Event
 from locust.runners import STATE_RUNNING, STATE_SPAWNING, MasterRunner
 
-from llmload.drive import book, prepare, words
+from llmload.drive import book, messages, prepare
 from llmload.drive.desk import FLUSH_S, LOOK_S, Desk, Halt
 from llmload.drive.exporter import Exporter
 from llmload.drive.feed import Feed
@@ -173,7 +173,7 @@ class Conductor:
             if self.runner.state in GOING:  # Locust tells workers of a begin only where it was not going
                 self._enlist(run)
                 for member in run.present:
-                    self.desk.tell(run, words.BEGIN, {"order": run.order.to_json()}, member)
+                    self.desk.tell(run, messages.BEGIN, {"order": run.order.to_json()}, member)
             if run.scenario.load.kind == "hand":
                 self._by_hand(run)
             else:
@@ -252,7 +252,7 @@ class Conductor:
         run = self.desk.run
         if run is not None and run.order.free and not run.ending:
             run.enlist([node])
-            setattr(self.environment.parsed_options, words.OPTION, run.order.to_json())
+            setattr(self.environment.parsed_options, messages.OPTION, run.order.to_json())
 
     def free_users(self, users: int) -> None:
         """That many users are up now."""
@@ -353,7 +353,7 @@ class Conductor:
         run.enlist(self.desk.nodes())
         for member in run.present:
             member.host, member.pid = self.muster.place(member.node)  # one may die before its first word in the run
-        setattr(self.environment.parsed_options, words.OPTION, run.order.to_json())
+        setattr(self.environment.parsed_options, messages.OPTION, run.order.to_json())
 
     def _finish(self, run: Run, why: str) -> None:
         """Stop what is sent, collect what is left, account for it, judge it, write it down."""

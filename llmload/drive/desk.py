@@ -14,7 +14,7 @@ import gevent
 import psutil
 from locust.runners import STATE_MISSING, MasterRunner
 
-from llmload.drive import muster, words
+from llmload.drive import messages, muster
 from llmload.drive.members import Member
 from llmload.drive.run import Run
 from llmload.drive.voice import Voice
@@ -48,10 +48,10 @@ class Desk:
         self.voice = voice
         self.run: Run | None = None
         hear = runner.register_message
-        hear(words.STATUS, self._on_status)
-        hear(words.RECORDS, self._on_records)
-        hear(words.GENERATOR, self._on_generator)
-        hear(words.DRAINED, self._on_drained)
+        hear(messages.STATUS, self._on_status)
+        hear(messages.RECORDS, self._on_records)
+        hear(messages.GENERATOR, self._on_generator)
+        hear(messages.DRAINED, self._on_drained)
 
     def nodes(self) -> list[str]:
         """Locust's ids of the workers that are there now."""
@@ -119,7 +119,7 @@ class Desk:
         run.serial += 1
         run.told_at = clock.now()
         for member in run.present:
-            self._say(run, words.PHASE, {"serial": run.serial, "phase": phase, **each(member)}, member)
+            self._say(run, messages.PHASE, {"serial": run.serial, "phase": phase, **each(member)}, member)
 
     def phase(self, run: Run, phase: str, **more: Any) -> None:
         """Tell every worker the phase."""
@@ -139,7 +139,7 @@ class Desk:
         if member.word is None or now - member.word_at < AGAIN_S or now - member.spoke_at > SILENT_S:
             return
         kind, data = member.word
-        if kind == words.PHASE:
+        if kind == messages.PHASE:
             if member.said["serial"] >= data["serial"]:
                 return
             run.notes.append(f"worker {member.worker} was told {data['phase']!r} again: it had not answered")
@@ -149,7 +149,7 @@ class Desk:
     def end(self, run: Run, member: Member, patience_s: float = FLUSH_S) -> None:
         """Tell a worker that its part of the run is over: it sends what is left, waiting so long for answers."""
         code = Exit.OK if member.gone is None else Exit.DEGRADED
-        self._say(run, words.END, {"patience_s": patience_s, "code": code}, member)
+        self._say(run, messages.END, {"patience_s": patience_s, "code": code}, member)
 
     def _said(self, msg: Any) -> tuple[Run, Member] | None:
         """The present run and who speaks; None for words about another run."""
@@ -190,7 +190,7 @@ class Desk:
         except Stop as stop:
             run.failure = stop
             return
-        self.tell(run, words.ACK, {"batches": [msg.data["batch"]]}, member)
+        self.tell(run, messages.ACK, {"batches": [msg.data["batch"]]}, member)
 
     def _on_generator(self, msg: Any, **_: Any) -> None:
         if (found := self._said(msg)) is None:

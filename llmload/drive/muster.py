@@ -17,7 +17,7 @@ import locust
 from locust.runners import STATE_MISSING, MasterRunner
 
 from llmload import __version__, here, plain, ports
-from llmload.drive import parcels, words
+from llmload.drive import messages, parcels
 from llmload.drive.order import Order, other_version
 from llmload.drive.voice import Voice
 from llmload.exits import Exit, Stop
@@ -61,10 +61,10 @@ class Muster:
         self._heard: dict[str, float] = {}
         """… and when something was last heard of it."""
         hear = self.runner.register_message
-        hear(words.HELLO, self._on_hello)
-        hear(words.READY, self._on_ready)
-        hear(words.UNFIT, self._on_unfit)
-        hear(words.WANT, self._on_want)
+        hear(messages.HELLO, self._on_hello)
+        hear(messages.READY, self._on_ready)
+        hear(messages.UNFIT, self._on_unfit)
+        hear(messages.WANT, self._on_want)
 
     # Waiting for workers
 
@@ -144,7 +144,7 @@ class Muster:
         elif now - self._called.get(node, -math.inf) >= CALL_AGAIN_S:
             self._called[node] = now
             self._heard.setdefault(node, now)
-            self._send(words.CALL, {"order": order.to_json()}, node)
+            self._send(messages.CALL, {"order": order.to_json()}, node)
         elif now - self._heard[node] > UNANSWERED_S:
             why = f"it did not answer for {UNANSWERED_S:.0f} s when it was called"
             self._dismiss(node, Stop(why, Exit.INCOMPLETE))
@@ -177,11 +177,15 @@ class Muster:
         """No run comes of it: everyone may go, and is told why."""
         if isinstance(self.runner, MasterRunner):
             for node in self.nodes():
-                self._send(words.DISMISSED, {"why": f"the run did not begin: {stop.message}", "code": stop.code}, node)
+                self._send(
+                    messages.DISMISSED, {"why": f"the run did not begin: {stop.message}", "code": stop.code}, node
+                )
 
     def _dismiss(self, node: str, why: Stop) -> None:
         """One worker cannot take part."""
-        self._send(words.DISMISSED, {"why": f"the master refuses this worker: {why.message}", "code": why.code}, node)
+        self._send(
+            messages.DISMISSED, {"why": f"the master refuses this worker: {why.message}", "code": why.code}, node
+        )
         self._send("quit", None, node)  # for one that does not know the word before
         sentence = f"{self._name(node)} is refused: {why.message}"
         self.voice.complain(sentence)
@@ -209,7 +213,7 @@ class Muster:
     def _on_hello(self, msg: Any, **_: Any) -> None:
         """Whoever asks for the time is answered at once: what is done first would make the answer unsure."""
         node, who = msg.data["node"], msg.data["who"]
-        self._send(words.TIME, {"asked": msg.data["asked"], "master": clock.now()}, node)
+        self._send(messages.TIME, {"asked": msg.data["asked"], "master": clock.now()}, node)
         if node not in self.who:
             self.who[node] = who = {name: plain.one_line(str(value)) for name, value in who.items()}
             if who["version"] != __version__:
@@ -236,7 +240,7 @@ class Muster:
             answer["data"] = parcels.part(path, number)
         except OSError as error:
             answer["failure"] = f"{path}: {error.strerror}"
-        self._send(words.PART, answer, node)
+        self._send(messages.PART, answer, node)
 
 
 def nodes(runner: Any) -> list[str]:

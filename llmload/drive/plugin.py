@@ -17,8 +17,8 @@ from locust import argument_parser, runners
 
 from llmload import here
 from llmload.drive import hearing, hooks
-from llmload.drive.form import FIELDS
 from llmload.drive.voice import Voice
+from llmload.drive.web.form import FIELDS
 from llmload.drive.wiring import PLACE, Wiring
 from llmload.exits import Exit, Stop
 from llmload.load import options

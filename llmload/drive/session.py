@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import gevent
 from gevent.event import Event
 
-from llmload.drive import generator, hooks, words
+from llmload.drive import generator, hooks, messages
 from llmload.drive.apart import Apart
 from llmload.drive.arriving import Arriving
 from llmload.drive.order import Order
@@ -329,7 +329,7 @@ class Session:
     def drained(self) -> None:
         """Say that nothing is left, as soon as that is so; the END comes again if this was lost."""
         if self._last_word is not None:
-            self._tell(words.DRAINED, self._last_word)
+            self._tell(messages.DRAINED, self._last_word)
 
     def leave_early(self, patience_s: float) -> None:
         """This process has to go in mid-run: cut what is in flight, send what there is, wait so long for answers."""
@@ -339,7 +339,7 @@ class Session:
         with gevent.Timeout(patience_s + CUT_S, False):
             self._cut_all()
             self._shipper.flush(patience_s)
-            self._tell(words.STATUS, self.status())
+            self._tell(messages.STATUS, self.status())
 
     def close(self) -> None:
         """Stop everything that this session started."""
@@ -498,7 +498,7 @@ class Session:
             try:
                 news = status != last and not self._shipper.unheard  # a broken way is not filled with them
                 if news or now - said >= STATUS_AT_LEAST_S:
-                    self._tell(words.STATUS, status)
+                    self._tell(messages.STATUS, status)
                     last, said = status, now
                 self._sample()
             except Exception as error:  # noqa: BLE001  (any failure of the way: the next status says all of it again)
@@ -507,12 +507,12 @@ class Session:
     def _sample(self) -> None:
         lines = list(self._samples)
         if lines:
-            self._tell(words.GENERATOR, {"run": self.order.run, "worker": self.worker, "lines": lines})
+            self._tell(messages.GENERATOR, {"run": self.order.run, "worker": self.worker, "lines": lines})
             del self._samples[: len(lines)]
 
     def _ship(self, batch: int, rows: list[Row]) -> None:
         self._tell(
-            words.RECORDS,
+            messages.RECORDS,
             {"worker": self.worker, "run": self.order.run, "batch": batch, "rows": [list(row) for row in rows]},
         )
 

@@ -13,13 +13,14 @@ from locust import runners
 from locust.runners import MasterRunner, WorkerRunner
 
 from llmload import ports
-from llmload.drive import beside, guard, permit, prepare, signals
+from llmload.drive import prepare, signals
 from llmload.drive.conductor import Conductor
 from llmload.drive.desk import GIVEN_UP_S
-from llmload.drive.downloads import Runs
-from llmload.drive.form import FIELDS, Form
 from llmload.drive.session import Session
-from llmload.drive.web import Web
+from llmload.drive.web import beside, guard, permit
+from llmload.drive.web.downloads import Runs
+from llmload.drive.web.form import FIELDS, Form
+from llmload.drive.web.routes import Web
 from llmload.drive.worker import Worker
 from llmload.exits import Exit, Stop
 from llmload.load.scenario import Load, Scenario, WorkloadClass

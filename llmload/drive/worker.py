@@ -9,7 +9,7 @@ from typing import Any
 import gevent
 from locust.runners import WorkerRunner
 
-from llmload.drive import words
+from llmload.drive import messages
 from llmload.drive.candidate import Candidate
 from llmload.drive.members import NOTHING_SAID
 from llmload.drive.order import Order, from_json
@@ -39,17 +39,17 @@ class Worker:
         self._refusal: dict[str, Any] | None = None
         """The status of a run in which this process cannot take part."""
         hear = self.runner.register_message
-        hear(words.BEGIN, self._on_begin)
-        hear(words.PHASE, self._on_phase)
-        hear(words.ACK, self._on_ack)
-        hear(words.END, self._on_end)
+        hear(messages.BEGIN, self._on_begin)
+        hear(messages.PHASE, self._on_phase)
+        hear(messages.ACK, self._on_ack)
+        hear(messages.END, self._on_end)
         self.candidate = Candidate(environment, self._tell)
         if self.candidate.own:
             gevent.spawn(self._show)
 
     def open(self) -> None:
         """A run begins: its order is among the options. A session that cannot be opened is told to the master."""
-        text = getattr(self.environment.parsed_options, words.OPTION, None)
+        text = getattr(self.environment.parsed_options, messages.OPTION, None)
         if self.session is not None:
             if text is not None and not self.session.over and from_json(text).run == self.session.order.run:
                 return
@@ -79,7 +79,7 @@ class Worker:
                 "pid": os.getpid(),
                 "failure": failure,
             }
-            self._tell(words.STATUS, self._refusal)
+            self._tell(messages.STATUS, self._refusal)
 
     def leave(self, patience_s: float = LEAVE_S) -> None:
         """This process goes; if a run is on, hand over what there is."""
@@ -132,7 +132,7 @@ class Worker:
         return self._refusal if self._refusal is not None and msg.data["run"] == self._refusal["run"] else None
 
     def _on_begin(self, msg: Any, **_: Any) -> None:
-        setattr(self.environment.parsed_options, words.OPTION, msg.data["order"])
+        setattr(self.environment.parsed_options, messages.OPTION, msg.data["order"])
         self.open()
 
     def _on_phase(self, msg: Any, **_: Any) -> None:
@@ -142,7 +142,7 @@ class Worker:
                 # Locust passes over spawn messages that are older than the last: after the clock was set back, all are
                 self.runner.last_received_spawn_timestamp = 0
         elif (refusal := self._refused(msg)) is not None:
-            self._tell(words.STATUS, {**refusal, "serial": msg.data["serial"]})
+            self._tell(messages.STATUS, {**refusal, "serial": msg.data["serial"]})
 
     def _on_ack(self, msg: Any, **_: Any) -> None:
         if (session := self._present(msg)) is not None:
@@ -160,7 +160,7 @@ class Worker:
             gevent.spawn(session.drained)
         elif refusal is not None:
             about = {"run": refusal["run"], "worker": refusal["worker"]}
-            self._tell(words.DRAINED, {**about, "started": 0, "finished": 0, "clock_drift_s": None})
+            self._tell(messages.DRAINED, {**about, "started": 0, "finished": 0, "clock_drift_s": None})
             self._leave_with(Exit.INCOMPLETE)
 
     def _leave_with(self, code: Exit) -> None:

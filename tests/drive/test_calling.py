@@ -8,7 +8,7 @@ import pytest
 from locust.runners import STATE_RUNNING
 
 from llmload import __version__
-from llmload.drive import muster, words
+from llmload.drive import messages, muster
 from llmload.drive.muster import Muster
 from llmload.drive.order import Order
 from llmload.exits import Exit, Stop
@@ -38,7 +38,7 @@ class Bench:
     def hello(self, node: str, version: str = __version__, host: str = "east") -> None:
         """A worker says who it is."""
         who = {"host": host, "pid": 7, "version": version, "python": "3.11.0", "locust": "2.47.0"}
-        self.hears(words.HELLO, node, who=who, asked=1.0)
+        self.hears(messages.HELLO, node, who=who, asked=1.0)
 
     def told(self, kind: str) -> list[str | None]:
         """To whom something was said."""
@@ -67,15 +67,15 @@ def test_whoever_does_not_answer_is_called_again_then_dismissed() -> None:
     def busy() -> None:
         for _ in range(9):
             gevent.sleep(0.1)
-            bench.hears(words.WANT, "slow", run="r", digest="d", part=0)
-        bench.hears(words.READY, "slow", run="r", key=True)
+            bench.hears(messages.WANT, "slow", run="r", digest="d", part=0)
+        bench.hears(messages.READY, "slow", run="r", key=True)
 
     gevent.spawn(busy)
     bench.muster.call(order("r"), set(), 1)
-    assert bench.told(words.DISMISSED) == ["strange", "deaf"]
+    assert bench.told(messages.DISMISSED) == ["strange", "deaf"]
     assert list(bench.master.clients) == ["slow"]
-    assert bench.told(words.CALL).count("deaf") >= 3
-    assert {data["failure"] for kind, data, _ in bench.master.sent if kind == words.PART} == {
+    assert bench.told(messages.CALL).count("deaf") >= 3
+    assert {data["failure"] for kind, data, _ in bench.master.sent if kind == messages.PART} == {
         "/nowhere: No such file or directory"
     }
     refused = [note for note in bench.muster.take_notes() if "is refused: " in note]
@@ -89,15 +89,15 @@ def test_one_that_was_refused_for_a_run_is_no_obstacle_for_the_next() -> None:
     bench = Bench("a", "b")
     bench.hello("a")
     bench.hello("b", version="9.9.9")
-    assert bench.told(words.DISMISSED) == ["b"]
+    assert bench.told(messages.DISMISSED) == ["b"]
     with pytest.raises(Stop, match=r"is refused: it runs llmload 9\.9\.9, the master") as stopped:
         bench.muster.wait(2)
     assert stopped.value.code == Exit.USAGE
     bench.muster.wait(1)
-    bench.soon(0.05, words.READY, "a", run="r2", key=True)
+    bench.soon(0.05, messages.READY, "a", run="r2", key=True)
     bench.muster.call(order("r2"), set(), 1)
     gevent.sleep(muster.UNANSWERED_S * 1.5)
-    bench.soon(0.25, words.READY, "a", run="r3", key=True)  # a run later: it has its time anew
+    bench.soon(0.25, messages.READY, "a", run="r3", key=True)  # a run later: it has its time anew
     bench.muster.call(order("r3"), set(), 1)
     assert list(bench.master.clients) == ["a"]
 
@@ -113,7 +113,7 @@ def test_a_stranger_is_refused_before_the_run_and_the_others_are_waited_for() ->
 
     gevent.spawn_later(muster.GREETED_S * 3, comes)
     bench.muster.wait(2)
-    assert bench.told(words.DISMISSED) == ["strange"]
+    assert bench.told(messages.DISMISSED) == ["strange"]
     refused = "worker strange is refused: it says nothing of llmload; start it with: llmload run --worker"
     assert bench.said == [refused, f"1 of 2 workers connected; {refused}"]
     assert list(bench.master.clients) == ["a", "b"]
@@ -123,7 +123,7 @@ def test_what_a_worker_says_of_itself_is_fit_for_a_terminal() -> None:
     """Whoever reaches the port may say anything."""
     bench = Bench("a")
     bench.hello("a", host="\x1b[31mred\nline")
-    bench.soon(0.05, words.UNFIT, "a", run="r", why="no\x1b[2J way", code=3)
+    bench.soon(0.05, messages.UNFIT, "a", run="r", why="no\x1b[2J way", code=3)
     with pytest.raises(Stop) as stopped:
         bench.muster.call(order("r"), set(), 1)
     assert stopped.value.message == "the worker on  [31mred line (process 7) is refused: no [2J way"
@@ -133,8 +133,8 @@ def test_what_a_worker_says_of_itself_is_fit_for_a_terminal() -> None:
 def test_who_is_no_name_is_answered_as_one() -> None:
     """Whoever reaches the port may say anything, and Locust would try for seconds to send to a number."""
     bench = Bench("a")
-    bench.hears(words.HELLO, 7, who={"version": __version__}, asked=1.0)  # type: ignore[arg-type]
-    assert bench.told(words.TIME) == ["7"]
+    bench.hears(messages.HELLO, 7, who={"version": __version__}, asked=1.0)  # type: ignore[arg-type]
+    assert bench.told(messages.TIME) == ["7"]
 
 
 def test_another_python_and_a_key_that_only_the_master_has_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_another_python_and_a_key_that_only_the_master_has_are_notes(monkeypatch
     bench = Bench("a")
     bench.hello("a")
     bench.muster.who["a"]["python"] = "3.99.0"
-    bench.soon(0.05, words.READY, "a", run="r", key=False)
+    bench.soon(0.05, messages.READY, "a", run="r", key=False)
     bench.muster.call(order("r"), set(), 1)
     keyless, note = [note for note in bench.muster.take_notes() if "Locust" not in note]
     assert keyless == "the worker on east (process 7) has no SOME_KEY in its environment, and the master has one"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from locust.runners import WorkerRunner
 
-from llmload.drive import words
+from llmload.drive import messages
 from llmload.drive.order import Order
 from llmload.drive.worker import Worker
 from llmload.exits import Exit
@@ -31,7 +31,7 @@ def test_a_spool_that_cannot_be_made_is_told_on_both_sides(monkeypatch: pytest.M
     """One sentence for the master and for this terminal, and exit code 6: nothing was sent from here."""
     runner = Runner()
     order = Order("r", {}, {}, "/nowhere", {"node": "w0"})
-    options = Namespace(**{words.OPTION: order.to_json()})
+    options = Namespace(**{messages.OPTION: order.to_json()})
     made: Any = Worker.__new__(Worker)
     said: list[str] = []
     made.runner, made.session, made._refusal = runner, None, None
@@ -46,7 +46,7 @@ def test_a_spool_that_cannot_be_made_is_told_on_both_sides(monkeypatch: pytest.M
     made.open()
     sentence = f"worker w0 on east cannot take part: {Path(__file__) / 'llmload-spool'}: Not a directory"
     assert said == [sentence]
-    assert [(kind, data["failure"]) for kind, data in runner.sent] == [(words.STATUS, sentence)]
+    assert [(kind, data["failure"]) for kind, data in runner.sent] == [(messages.STATUS, sentence)]
     made._on_end(SimpleNamespace(data={"run": "r", "patience_s": 1.0, "code": 0}))
-    assert runner.sent[-1][0] == words.DRAINED
+    assert runner.sent[-1][0] == messages.DRAINED
     assert made.environment.process_exit_code == Exit.INCOMPLETE

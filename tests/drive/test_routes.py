@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from llmload.drive import downloads, permit
-from llmload.drive.downloads import FILES, Runs
-from llmload.drive.form import FIELDS
-from llmload.drive.guard import refusal
-from llmload.drive.permit import Permit
+from llmload.drive.web import downloads, permit
+from llmload.drive.web.downloads import FILES, Runs
+from llmload.drive.web.form import FIELDS
+from llmload.drive.web.guard import refusal
+from llmload.drive.web.permit import Permit
 from llmload.exits import Exit, Stop
 from tests.drive import locusts
 from tests.drive.locusts import locust, scenario

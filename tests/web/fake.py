@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlparse
 
 import orjson
 
-from llmload.drive import web
+from llmload.drive.web import routes
 
 BEGAN = 1_790_000_000.0
 CLASSES = ["short", "medium", "long"]
@@ -61,10 +61,10 @@ def serving(base: str = "") -> Iterator[Fake]:
                 since = float(parse_qs(url.query).get("since", ["0"])[0])
                 body, kind = orjson.dumps(fake.live(since)), "application/json"
             else:
-                path = web.PAGES / (name.removeprefix("static/") or web.PAGE)
+                path = routes.PAGES / (name.removeprefix("static/") or routes.PAGE)
                 body, kind = path.read_bytes(), TYPES.get(path.suffix, "text/plain")
             self.send_response(fake.status)
-            for header, value in {**web.HEADERS, "Content-Type": kind, "Content-Length": str(len(body))}.items():
+            for header, value in {**routes.HEADERS, "Content-Type": kind, "Content-Length": str(len(body))}.items():
                 self.send_header(header, value)
             self.end_headers()
             self.wfile.write(body)

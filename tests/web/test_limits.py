@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from llmload.drive import web
+from llmload.drive.web import routes
 from llmload.live import history
 from llmload.live.measured import NO_FAILURE
 from llmload.report import generator, percentiles
@@ -14,7 +14,7 @@ from llmload.report.doubts import case
 
 def found(file: str, pattern: str) -> str:
     """What stands in a file of the page, once."""
-    hits: set[str] = set(re.findall(pattern, (web.PAGES / file).read_text()))
+    hits: set[str] = set(re.findall(pattern, (routes.PAGES / file).read_text()))
     assert len(hits) == 1, (file, pattern, hits)
     return hits.pop()
 

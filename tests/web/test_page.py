@@ -8,7 +8,7 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
-from llmload.drive import web
+from llmload.drive.web import routes
 from tests.web import fake
 from tests.web.browser import LAPTOP, PHONE, darkness, errors, row, size, text, texts, until
 
@@ -32,21 +32,23 @@ def card(browser: Chrome, name: str) -> str:
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:
     """No address but its own, no script or style inside it, and every file that it names is in the package."""
-    html = (web.PAGES / web.PAGE).read_text()
+    html = (routes.PAGES / routes.PAGE).read_text()
     assert not re.search(r"(href|src)=[\"'](https?:)?//", html)
     assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", html)
     named = re.findall(r'(?:href|src)="llmload/static/([^"]+)"', html)
     scripts = [name for name in named if name.endswith(".js") and "vendor" not in name]
     for script in scripts:
         scripts += [
-            name for name in re.findall(r'from "\./([^"]+)"', (web.PAGES / script).read_text()) if name not in scripts
+            name
+            for name in re.findall(r'from "\./([^"]+)"', (routes.PAGES / script).read_text())
+            if name not in scripts
         ]
     assert {"live.js", "charts.js", "tables.js", "past.js", "words.js"} == set(scripts)
     for name in {*named, *scripts}:
-        assert (web.PAGES / name).is_file(), name
+        assert (routes.PAGES / name).is_file(), name
     for script in scripts:
         assert not re.search(
-            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", (web.PAGES / script).read_text()
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", (routes.PAGES / script).read_text()
         )
 
 

@@ -12,7 +12,7 @@ from locust.runners import STATE_INIT, STATE_STOPPED, MasterRunner
 
 from llmload.drive import hand
 from llmload.drive.conductor import Conductor
-from llmload.drive.permit import OWN
+from llmload.drive.web.permit import OWN
 from llmload.exits import Stop
 from llmload.load import options, plan, reading
 from llmload.load.scenario import Scenario

@@ -14,7 +14,7 @@ import orjson
 from flask import Blueprint, Response, redirect, request, send_file, url_for
 from flask_cors.core import ACL_ORIGIN, FLASK_CORS_EVALUATED
 
-from llmload.drive.downloads import FILES, Runs
+from llmload.drive.web.downloads import FILES, Runs
 from llmload.exits import Exit, Stop
 
 PLACE = "llmload"

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 from flask import Response, request
 
-from llmload.drive.downloads import FILES, LATEST
-from llmload.drive.permit import OWN
+from llmload.drive.web.downloads import FILES, LATEST
+from llmload.drive.web.permit import OWN
 
 TAB = "llmload"
 LINK = b"""<a href="./llmload" title="figures as they come, rows and downloads" style="position:absolute;top:76px;\
