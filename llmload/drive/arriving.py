@@ -18,6 +18,8 @@ IDLE_S = 0.005
 BEHIND_S = 0.01
 """An arrival that is so late waits for no turn of its own: one request in each turn of a loop that has few turns would
 fall back further and further."""
+HAND_OVER_S = 0.05
+"""So long, at most, nobody follows the schedule where the user that did is stopped and another is there."""
 BREATH_S = 0.005
 """So long, at most, one arrival after another is begun before the loop has its turn."""
 TOO_LATE = "the step ended before it could be sent"
@@ -60,27 +62,40 @@ class Arriving:
         self.over = Event()
         """Set once nothing arrives any more."""
         self._due = (starts_at + offset for offset in offsets)
+        self._next: float | None = None
+        """The arrival that is waited for."""
         self._taken = False
 
     def follow(self, user: Any, session: Sends) -> None:
-        """Wait for each arrival and let it be sent, until the step is over. One user does that, further ones wait."""
+        """Wait for each arrival and let it be sent, until the step is over. One user does that.
+
+        Further ones stand by: Locust may stop the one that does, where it deals users anew, and no arrival is passed
+        over then.
+        """
         if self._taken or self.over.is_set():
-            self.over.wait()
+            self.over.wait(HAND_OVER_S)
             gevent.sleep(IDLE_S)
             return
         self._taken = True
         breath = clock.now()
         try:
-            for due in self._due:
+            while (due := self._coming()) is not None:
                 now = clock.now()
                 if due > now or now - breath > BREATH_S:
                     self.over.wait(max(0.0, due - now))
                     breath = clock.now()
                 if self.over.is_set():
                     return
+                self._next = None
                 self._arrive(user, session, due)
         finally:
             self._taken = False
+
+    def _coming(self) -> float | None:
+        """When the next arrival is due; None behind the last."""
+        if self._next is None:
+            self._next = next(self._due, None)
+        return self._next
 
     def _arrive(self, user: Any, session: Sends, due: float) -> None:
         try:

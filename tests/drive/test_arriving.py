@@ -82,6 +82,28 @@ def test_what_finds_no_room_is_not_sent(bench: Bench) -> None:
     assert set(spool.read(bench.path).records) == {row["seq"] for row in rows}
 
 
+def test_a_user_that_is_stopped_is_followed_by_another(bench: Bench) -> None:
+    """Where Locust deals its users anew it may stop the one that sends: no arrival is passed over, and none stands."""
+    starts_at = clock.now() + 0.2
+    first = begin(bench, starts_at=starts_at)
+    gevent.sleep(0.05)  # it waits for the first arrival
+    step = bench.session.arriving
+    assert step is not None
+
+    def stand_by() -> None:
+        while not step.over.is_set():
+            step.follow(User(), bench.session)
+
+    second = gevent.spawn(stand_by)
+    gevent.sleep(0)
+    first.kill()
+    until(lambda: len(bench.client.open) > 10)
+    rows = end(bench, second)
+    begun = rows[0]["scheduled_at"]
+    assert [row["scheduled_at"] for row in rows] == pytest.approx([begun + n / RATE for n in range(len(rows))])
+    assert begun == starts_at
+
+
 def test_a_place_that_is_left_is_taken_again(bench: Bench) -> None:
     """The one that ends makes room for one, not for all that found none before."""
     user = begin(bench, room=1)
