@@ -27,7 +27,7 @@ demo: $(VENV)/run.stamp $(if $(filter llama,$(ENGINE)),$(VENV)/llama.stamp)
 	$(BIN)/llmload demo --engine $(ENGINE)
 
 test: $(VENV)/dev.stamp $(VENV)/llama.stamp
-	$(BIN)/python -m pytest -n 2 --dist loadgroup  # what runs beside what: tests/conftest.py
+	$(BIN)/python -m pytest
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .

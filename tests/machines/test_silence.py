@@ -1,23 +1,22 @@
 """What is left of three runs whose machines heard nothing of each other for a while: see silence.py."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 
 from tests.drive import locusts
-from tests.machines import machines, relay, silence
+from tests.machines import machines, relay
 from tests.machines.machines import kept, spools
 from tests.machines.silence import PARTED_S, STOPPED_S, Seen
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Seen]]:
+def seen(silence: Callable[[], dict[str, Seen]]) -> dict[str, Seen]:
     """All three, at their end."""
-    with silence.begun(tmp_path_factory.mktemp("silence")) as ended:
-        yield ended()
+    return silence()
 
 
 def test_the_master_stands_still_for_20_seconds(seen: dict[str, Seen]) -> None:
