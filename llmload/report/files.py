@@ -1,5 +1,6 @@
 """Every format of a report, by name, and the files that are written into the run folder."""
 
+import contextlib
 import re
 from collections.abc import Callable
 from json import dumps as escape
@@ -43,6 +44,8 @@ def _replace(path: Path, text: str) -> None:
         new.write_text(text, encoding="utf-8")
         new.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):  # half a file is nobody's, and takes room
+            new.unlink(missing_ok=True)
         raise Stop(
             f"{path}: cannot be written: {error.strerror}; make room or make the folder writable, then run "
             f"`llmload report {path.parent}`",

@@ -10,7 +10,8 @@ import orjson
 import pytest
 
 from llmload import cli
-from llmload.exits import Exit
+from llmload.exits import Exit, Stop
+from llmload.report import files
 from tests.report.synthetic import record, step, write
 
 
@@ -131,3 +132,17 @@ def test_a_reader_that_leaves(run: Path) -> None:
     shell = f"{sys.executable} -m llmload report {run} --format html | head -c 1"
     done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False, timeout=60)
     assert done.stderr == ""
+
+
+def test_a_file_that_cannot_be_written_leaves_no_half_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sentence with the file's name; the old one stays, and what was begun is taken away."""
+    path = tmp_path / "summary.json"
+    path.write_text("old")
+
+    def full(self: Path, _to: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(Stop, match=r"summary\.json: cannot be written: No space left on device"):
+        files._replace(path, "new")
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("old", [path])
