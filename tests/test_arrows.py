@@ -43,6 +43,7 @@ PURE = [
     "load/values.py",
     "plain.py",
     "record/record.py",
+    "record/samples.py",
     "report/balance.py",
     "report/columns.py",
     "report/doubts",
@@ -67,6 +68,7 @@ PURE = [
     "report/throughput.py",
     "report/verdict.py",
     "send/target.py",
+    "sidecar/backend.py",
     "send/findings.py",
     "simulate/answers.py",
     "simulate/asked.py",
@@ -94,7 +96,9 @@ ORDER = {
     "watch": {"record", "load"},
     "simulate": set(),
     "engines": set(),
-    "cli": {"engines", "load", "record", "report", "send", "simulate", "stream", "watch"},
+    "sidecar": {"record"},
+    "gather": {"record"},
+    "cli": {"engines", "load", "record", "report", "send", "sidecar", "simulate", "stream", "watch"},
 }
 """Which parts of llmload each part may import, besides itself and what stands above all of them."""
 
