@@ -67,6 +67,7 @@ def families(tally: Tally) -> Iterator[Family]:
             for (code, word), n in sorted(totals.outcomes.items())
         ),
     )
+    yield from of_promise(tally)
     yield gauge("llmload_requests_in_flight", "Requests in flight.", {}, workers.in_flight)
     yield gauge("llmload_users", "Users that are up.", {}, workers.users)
     yield from of_steps(tally)
@@ -111,6 +112,23 @@ def families(tally: Tally) -> Iterator[Family]:
             if item.clock_offset_ms is not None
         ),
     )
+
+
+def of_promise(tally: Tally) -> Iterator[Family]:
+    """What users are promised, and how often it was kept; nothing where nothing is promised."""
+    promise, names = tally.totals.promise, tally.groups.names
+    yield Family(
+        "llmload_slo_seconds",
+        "gauge",
+        "What the scenario promises its users, by figure.",
+        tuple(
+            Sample(bound / 1000, {"figure": figure, "workload": word})
+            for word in names
+            for figure, bound in promise.of(word).items()
+        ),
+    )
+    name, words = "llmload_requests_good_total", "Successes that met every bound of their SLO."
+    yield counter(tally, name, words, tally.totals.good) if promise else Family(name, "counter", words, ())
 
 
 def of_steps(tally: Tally) -> Iterator[Family]:

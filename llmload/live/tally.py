@@ -130,7 +130,7 @@ class Tally:
         batch = batches.read(lines, self.groups, workers.offsets_s, streaming=self.about.scenario.stream)
         if not len(batch):
             return
-        self.totals.add(batch)
+        self.totals.add(batch, self.groups.names)
         self._recent.add(batch, self.totals.stall_ms)
         if self._so_far is not None:
             self._so_far.add(batch, self.totals.stall_ms, workers.errors_s)

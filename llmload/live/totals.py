@@ -10,8 +10,9 @@ import numpy as np
 
 from llmload.live.batch import FIGURES, Batch
 from llmload.live.measured import by_class
+from llmload.live.promise import Promise, bounds
 from llmload.live.values import Codes, Counts, Floats
-from llmload.load.scenario import SLO, Scenario
+from llmload.load.scenario import Scenario
 
 MILLISECONDS = (
     0.5, 1, 2, 3, 4, 5, 6, 8, 10, 12.5, 15, 17.5, 20, 25, 30, 40, 50, 60, 70, 80, 100, 125, 150, 200, 250, 300, 400,
@@ -53,6 +54,9 @@ class Totals:
         self.loop_lag = Histogram(bounds)
         """Of all workers together, as class 0."""
         self.outcomes: Counter[tuple[int, str]] = Counter()
+        self.promise = Promise(scenario)
+        self.good: Counter[int] = Counter()
+        """Successes that kept all that was promised."""
         self.stalls: Counter[int] = Counter()
         self.input_tokens: Counter[int] = Counter()
         self.output_tokens: Counter[int] = Counter()
@@ -66,13 +70,15 @@ class Totals:
         events = self.events.total()
         return self.streamed / events if events and self.streamed else 1.0
 
-    def add(self, batch: Batch) -> None:
-        """Take a batch."""
+    def add(self, batch: Batch, names: list[str]) -> None:
+        """Take a batch; `names` are the classes by code."""
         for name, histogram in self.histograms.items():
             histogram.add(*batch.figure(name, batch.ok))
         planned = ~np.isnan(batch.late_s)
         self.late.add(batch.late_s[planned] * 1000, batch.codes[planned])
         self.outcomes.update(zip(batch.codes.tolist(), batch.outcomes, strict=True))
+        if self.promise:
+            self.good += by_class(np.bincount(batch.codes[self.promise.kept(batch, names)]))
         gaps, codes = batch.figure("itl_ms", batch.ok)
         self.stalls += by_class(np.bincount(codes[gaps > self.stall_ms]))
         self.input_tokens += by_class(np.bincount(batch.codes, np.nan_to_num(batch.input_tokens)))
@@ -91,10 +97,5 @@ class Totals:
 def ladder(scenario: Scenario) -> Floats:
     """The bounds of the buckets, in milliseconds: one ladder for all histograms of a run."""
     own = [scenario.slo, *(item.slo for item in scenario.classes if item.slo is not None)]
-    promised = [bound for slo in own for bound in bounds_of(slo)]
+    promised = [bound for slo in own for bound in bounds(slo).values()]
     return np.array(sorted({*MILLISECONDS, *promised, scenario.stall_ms}), dtype=np.float64)
-
-
-def bounds_of(slo: SLO) -> list[float]:
-    """The bounds that are set."""
-    return [bound for bound in (slo.ttft_ms, slo.tpot_ms, slo.e2e_ms, slo.itl_max_ms) if bound is not None]

@@ -396,7 +396,7 @@ def test_the_readme_names_every_metric() -> None:
     closed.tally.look([step(end=None)], [worker()])
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     names = {family.name for feed in (closed, fed()) for family in feed.families()}
-    assert len(names) == 22
+    assert len(names) == 24
     assert [name for name in names if f"`{name}`" not in readme] == []
 
 
