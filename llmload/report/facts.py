@@ -17,6 +17,7 @@ from llmload.exits import Exit, Stop
 from llmload.record import runfolder
 from llmload.report import generator, kinds, late, lost, measures, records, shape, steps
 from llmload.report.steps import Step
+from llmload.report.telemetry import Telemetry, reading
 
 SCHEMA = 1
 """The newest run.json this reporter understands."""
@@ -56,6 +57,8 @@ class Facts:
     """Levels set by hand that were held too short for a row …"""
     aside: Flags
     """… and their attempts, which no figure counts."""
+    telemetry: Telemetry
+    """What the GPUs and the server told."""
 
     def numbers(self, column: str) -> Floats:
         """A column as floats; NaN where it was not measured."""
@@ -187,4 +190,5 @@ def read(folder: Path) -> Facts:
         late=late.find(frame, levels, error_s),
         brief=brief,
         aside=frame["step"].isin([step.index for step in brief]).to_numpy(dtype=bool),
+        telemetry=reading.read(folder, run),
     )

@@ -7,7 +7,9 @@ other: the worse a server hangs, the worse its percentiles over all attempts mus
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from llmload.report import generator, inflight, throughput
 from llmload.report.facts import Facts
 from llmload.report.percentiles import attempts, percentile, successes
 from llmload.report.steps import Step
+from llmload.report.telemetry import gpu_of, server_of
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -58,6 +61,32 @@ def build(facts: Facts) -> tuple[StepRows, ...]:
     """Rows for every step."""
     columns = _Columns(facts)
     return tuple(_step(facts, columns, step) for step in facts.steps)
+
+
+def buckets(facts: Facts, step: Step, edges: Sequence[float]) -> Iterator[tuple[dict[str, Any], Flags]]:
+    """The row of all classes for each part of a step's window, and which attempts it is about.
+
+    Those that were sent in it: what came a moment before the first edge or after the last belongs to what lies there.
+    """
+    columns = _Columns(facts)
+    measured = (columns.step == step.index) & columns.measured
+    sent = np.where(np.isnan(columns.start), facts.numbers("scheduled_at"), columns.start)
+    last = len(edges) - 2
+    place = np.clip(np.searchsorted(edges, sent, side="right") - 1, 0, last)
+    gone = [item for item in facts.lost if item.step == step.index and item.start_s is not None]
+    where = np.clip(np.searchsorted(edges, [item.start_s or 0.0 for item in gone], side="right") - 1, 0, last)
+    for bucket, window in enumerate(pairwise(edges)):
+        chosen = measured & (place == bucket)
+        part = _Part(
+            replace(step, begin=window[0], end=window[1]),
+            ALL,
+            chosen,
+            _gaps(facts, chosen & columns.ok),
+            throughput.per_group(columns.stream, columns.group, len(facts.workloads), window)[-1],
+            generator.health(facts.samples, *window, None),
+        )
+        lost = tuple(item for item, at in zip(gone, where, strict=True) if at == bucket)
+        yield _row(replace(facts, lost=lost), columns, part), chosen
 
 
 class _Columns:
@@ -245,8 +274,8 @@ def _row(facts: Facts, columns: _Columns, part: _Part) -> dict[str, Any]:
         "stalled_request_share": _ratio((columns.stalls[good] > 0).sum(), ok) if len(gaps) else None,
         "coalesced_share": _ratio(columns.coalesced[good].sum(), columns.events[good].sum()),
         "flags": _flags(facts, columns.flags[measured]),
-        "gpu": None,
-        "server": None,
+        "gpu": _telemetry(facts, part, gpu_of, tokens.total if tokens else None),
+        "server": _telemetry(facts, part, server_of),
         "generator": _generator(part.health, columns.stamp_lag[measured]) if part.whole else None,
     }
 
@@ -301,6 +330,14 @@ def _generator(health: generator.Health, stamp_lag_ms: Floats) -> dict[str, Any]
         "stamp_lag_p99_ms": percentile(_sorted(stamp_lag_ms), 99),
         "workers": health.workers or None,
     }
+
+
+def _telemetry(
+    facts: Facts, part: _Part, block: Callable[..., dict[str, Any] | None], *more: float | None
+) -> dict[str, Any] | None:
+    """The block `gpu` or `server` of a row of all classes."""
+    begin, end = part.step.begin, part.step.end
+    return None if not part.whole or begin is None or end is None else block(facts.telemetry, begin, end, *more)
 
 
 def _sorted(values: Floats) -> Floats:

@@ -35,7 +35,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
 OBJECT, LIST, TEXT, FLAG, NUMBER, AMOUNT, COUNT, MOMENT = KINDS
 
 LIMITS = ("connect_s", "ttft_s", "stall_s", "total_s")
-PLAN = ("warmup_s", "window_s", "window_cap_s", "drain_limit_s", "settle_s")
+PLAN = ("warmup_s", "window_s", "window_cap_s", "hold_s", "drain_limit_s", "settle_s")
 
 SHAPE: dict[str, str] = {
     "run": TEXT,
@@ -57,6 +57,13 @@ SHAPE: dict[str, str] = {
     "preflight.overhead_tokens": AMOUNT,
     "sending": OBJECT,
     **{f"sending.{name}": AMOUNT for name in LIMITS},
+    "sampling": OBJECT,
+    "sampling.every_s": AMOUNT,
+    "sampling.idle": OBJECT,
+    "sampling.idle.from_s": MOMENT,
+    "sampling.idle.to_s": MOMENT,
+    "sampling.notes": LIST,
+    "sampling.notes.[]": TEXT,
     "steps": LIST,
     "steps.[]": OBJECT,
     "steps.[].step": COUNT,

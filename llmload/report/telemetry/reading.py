@@ -1,0 +1,223 @@
+"""gpu.jsonl and server.jsonl to series: line by line, and of every value that the report needs one float is kept.
+
+A sample is as old as its source told: it stands at `at - age_s`. Lines come late and twice, are cut or garbled: they
+are put in order, told once, or counted. Where several sources tell of the same GPU, the one with more samples counts.
+A clock that was set while one process wrote shows in its monotonic clock, and is undone.
+"""
+
+import math
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from llmload.record import runfolder, samples
+from llmload.report.telemetry.sampled import Gpu, Host, Server, Source, Telemetry
+
+SAME_S = 0.1
+"""Samples nearer to one another are the same, told twice: nobody samples that often."""
+SET_S = 0.5
+"""Seconds by which a clock must have jumped between two lines to have been set."""
+MOST = 400
+"""Different values that are kept of one GPU, host or server: a label that never ends must not fill the memory."""
+LATEST = 253_402_300_799.0
+
+UNUSED = (
+    "memory_reserved_bytes", "memory_free_bytes", "process_memory_bytes", "compute_mode", "mig_memory_total_bytes",
+    "mig_memory_used_bytes", "mig_sm_active_ratio", "mig_tensor_active_ratio", "mig_dram_active_ratio",
+    "xid_last_timestamp_seconds",
+)  # fmt: skip
+"""Values of a GPU that no figure and no picture needs."""
+GPU_KEYS = frozenset(item.key for item in samples.GPU_FIELDS) - set(UNUSED)
+HOST_KEYS = frozenset(item.key for item in samples.HOST_FIELDS)
+SERVER_KEYS = frozenset(item.key for item in samples.SERVER_FIELDS)
+
+
+def read(folder: Path, run: Mapping[str, Any]) -> Telemetry:
+    """Everything that the two files of a run folder tell; missing files tell nothing."""
+    sources: dict[str, _Source] = {}
+    gpus: dict[tuple[str, str], _Rows] = {}
+    hosts: dict[str, _Rows] = {}
+    servers: dict[str, _Rows] = {}
+    bad = 0
+    for line in runfolder.lines(folder / samples.GPU):
+        look = _look(line, sources)
+        bad += look is None
+        if look is None or look.row is None:
+            continue
+        for row in _list(look.row.get("gpus")):
+            uuid, up = row.get("uuid"), row.get("up", True)
+            if not isinstance(uuid, str) or not isinstance(up, bool):
+                bad += 1
+                continue
+            mine = gpus.setdefault((uuid, look.source), _Rows(GPU_KEYS))
+            mine.tell(row.get("info"), gpu=row.get("gpu"))
+            mine.add(look.at, row.get("values") if up else None)
+        if isinstance(host := look.row.get("host"), dict):
+            hosts.setdefault(look.source, _Rows(HOST_KEYS)).add(look.at, host)
+    for line in runfolder.lines(folder / samples.SERVER):
+        look = _look(line, sources)
+        bad += look is None
+        if look is None or look.row is None:
+            continue
+        mine = servers.setdefault(look.source, _Rows(SERVER_KEYS))
+        mine.tell(look.row.get("names"), engine=look.row.get("engine"))
+        mine.add(look.at, look.row.get("values"))
+    best = {uuid: source for (uuid, source), rows in sorted(gpus.items(), key=lambda item: len(item[1].at))}
+    sampling = run.get("sampling") or {}
+    idle = sampling.get("idle") or {}
+    server = max(servers.items(), key=lambda item: len(item[1].at), default=None)
+    return Telemetry(
+        gpus=tuple(_gpu(uuid, best[uuid], gpus[uuid, best[uuid]]) for uuid in dict.fromkeys(uuid for uuid, _ in gpus)),
+        hosts=tuple(Host(source, *rows.columns()) for source, rows in hosts.items()),
+        server=None if server is None else _server(*server),
+        sources=tuple(item.told(name) for name, item in sources.items()),
+        passed_over=tuple((uuid, source) for uuid, source in gpus if best[uuid] != source),
+        idle=(idle["from_s"], idle["to_s"]) if idle.get("from_s") and idle.get("to_s") else None,
+        unreadable=bad,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A line: whose it is, of when its values are, and the line; None for one without values (an error, a pause)."""
+
+    source: str
+    at: float
+    row: dict[str, Any] | None
+
+
+@dataclass(slots=True)
+class _Source:
+    """A source as its lines come by."""
+
+    looks: int = 0
+    errors: list[tuple[float, str]] = field(default_factory=list)
+    failed: int = 0
+    pauses: list[tuple[float, float]] = field(default_factory=list)
+    offset_ms: float | None = None
+    sets: int = 0
+    shift: float = 0.0
+    last: tuple[float, float] | None = None
+    """Of the line before: its clock less its monotonic clock, and the latter."""
+
+    def steady(self, at: float, mono_ns: Any) -> float:
+        """A moment by a clock that is never set: a jump that the monotonic clock did not make is taken back."""
+        if not _number(mono_ns):
+            return at
+        mono = mono_ns / 1e9
+        if self.last is not None:
+            jump = at - mono - self.last[0]
+            if abs(jump) > SET_S and mono >= self.last[1]:  # else it is another boot's clock, or a line that came late
+                self.shift -= jump
+                self.sets += 1
+        self.last = (at - mono, mono)
+        return at + self.shift
+
+    def told(self, name: str) -> Source:
+        """What is told of it."""
+        return Source(name, self.looks, self.failed, tuple(self.errors), tuple(self.pauses), self.offset_ms, self.sets)
+
+
+class _Rows:
+    """Samples of one GPU, host or server as they come: a column for each value, NaN where it was not told."""
+
+    def __init__(self, keys: frozenset[str]) -> None:
+        self.keys = keys
+        self.at = array("d")
+        self.down = array("d")
+        self.values: dict[str, array[float]] = {}
+        self.info: dict[str, str] = {}
+
+    def tell(self, info: Any, **more: Any) -> None:
+        """What was said of it in words; the last word counts."""
+        said = {**(info if isinstance(info, dict) else {}), **more}
+        self.info |= {name: word for name, word in list(said.items())[:MOST] if isinstance(word, str)}
+
+    def add(self, at: float, values: Any) -> None:
+        """A sample; None: it was known to be down."""
+        if values is None:
+            self.down.append(at)
+            return
+        n = len(self.at)
+        self.at.append(at)
+        for key, value in values.items() if isinstance(values, dict) else ():
+            if key.partition(".")[0] not in self.keys or not _number(value):
+                continue
+            column = self.values.get(key)
+            if column is None:
+                if len(self.values) == MOST:
+                    continue
+                column = self.values[key] = array("d")
+            if len(column) < n:
+                column.extend([math.nan] * (n - len(column)))
+            column.append(value)
+
+    def columns(self) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+        """Times, ascending, and the columns; what was told twice is there once."""
+        at = np.array(self.at)
+        order = np.argsort(at, kind="stable")
+        at = at[order]
+        once = np.concatenate(([True], np.diff(at) >= SAME_S)) if len(at) else np.zeros(0, dtype=bool)
+        kept = order[once]
+        whole = {key: np.full(len(order), np.nan) for key in self.values}
+        for key, column in self.values.items():
+            whole[key][: len(column)] = column
+        return at[once], {key: column[kept] for key, column in whole.items()}
+
+
+def _gpu(uuid: str, source: str, rows: _Rows) -> Gpu:
+    return Gpu(uuid, rows.info.get("gpu", ""), rows.info.get("name"), source, *rows.columns(), np.sort(rows.down))
+
+
+def _server(source: str, rows: _Rows) -> Server:
+    names = {key: word for key, word in rows.info.items() if key != "engine"}
+    return Server(source, rows.info.get("engine"), names, *rows.columns())
+
+
+def _look(line: bytes, sources: dict[str, _Source]) -> _Look | None:
+    """A line, read; None if it is none of ours."""
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(row, dict) or not _moment(at := row.get("at")) or not isinstance(row.get("source", ""), str):
+        return None
+    name = row.get("source", "")
+    source = sources.setdefault(name, _Source())
+    at = source.steady(float(at), row.get("mono_ns"))
+    if isinstance(paused := row.get("paused"), bool):
+        if paused:
+            source.pauses.append((at, math.inf))
+        elif source.pauses:
+            source.pauses[-1] = (source.pauses[-1][0], at)
+        return _Look(name, at, None)
+    source.looks += 1
+    if isinstance(error := row.get("error"), str):
+        source.failed += 1
+        if len(source.errors) < MOST:
+            source.errors.append((at, error))
+        return _Look(name, at, None)
+    if _number(offset := row.get("clock_offset_ms")):
+        source.offset_ms = float(offset)
+    age = row.get("age_s")
+    return _Look(name, at - age if _number(age) and age >= 0 else at, row)
+
+
+def _list(value: Any) -> Iterator[dict[str, Any]]:
+    """The objects of a list."""
+    items: Iterable[Any] = value if isinstance(value, list) else ()
+    return (item for item in items if isinstance(item, dict))
+
+
+def _number(value: Any) -> TypeGuard[float]:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _moment(value: Any) -> TypeGuard[float]:
+    return _number(value) and 0 <= value <= LATEST
