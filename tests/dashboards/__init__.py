@@ -1,0 +1,1 @@
+"""The boards for Grafana and what Prometheus needs: lint, queries, rules, pictures."""
