@@ -73,6 +73,8 @@ PURE = [
     "report/verdict.py",
     "send/target.py",
     "sidecar/backend.py",
+    "sidecar/kept.py",
+    "sidecar/table.py",
     "send/findings.py",
     "simulate/answers.py",
     "simulate/asked.py",
@@ -178,10 +180,11 @@ def test_locust_is_imported_by_its_edge_alone() -> None:
         "llmload.cli.report",
         "llmload.simulate.server",
         "llmload.cli.simulate",
+        "llmload.cli.sidecar",
         "llmload.stream.reading",
     ],
 )
 def test_what_reads_and_plays_loads_neither_locust_nor_gevent(module: str) -> None:
-    """A real import of the reporter, the simulator and the parser leaves Locust and gevent out."""
+    """A real import of the reporter, the simulator, the sidecar and the parser leaves Locust and gevent out."""
     code = f"import sys, {module}; sys.exit(' '.join({{'locust', 'gevent'}} & set(sys.modules)) or 0)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -18,6 +18,7 @@ COMMANDS = {
     "probe": "send one request and show its timeline",
     "report": "rebuild tables and pages from a run folder",
     "collect": "take the spools of lost workers into a run, and report it",
+    "sidecar": "tell Prometheus and runs what the GPUs of this machine do",
     "simulate": "serve an endpoint with known timing",
     "demo": "all of it at once, on an endpoint of its own",
 }
