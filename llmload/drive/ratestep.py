@@ -26,7 +26,7 @@ class RateStepping(Stepping):
     def __init__(self, desk: Desk, run: Run, index: int, rate: float) -> None:
         check_room(run.scenario.load.max_in_flight, len(desk.nodes()))  # before a worker is taken in and waited for
         super().__init__(desk, run, index, 0)
-        self.step = RateStep(run.scenario.load, [item.name for item in run.scenario.classes], 0)
+        self.step = RateStep(run.scenario.load.of_step(index), [item.name for item in run.scenario.classes], 0)
         self.rate = rate
         self.row["concurrency"], self.row["rate"] = None, rate
 

@@ -34,7 +34,7 @@ class Stepping:
         self.desk = desk
         self.run = run
         self.index = index
-        self.step = Step(run.scenario.load, [item.name for item in run.scenario.classes], concurrency)
+        self.step = Step(run.scenario.load.of_step(index), [item.name for item in run.scenario.classes], concurrency)
         self.row = run.book.begin_step(index, concurrency, clock.now())
         self._moved_on = moved_on
         """By hand: whether another level is asked for."""

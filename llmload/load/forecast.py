@@ -43,13 +43,13 @@ class Step:
 
 def steps(scenario: Scenario) -> list[Step]:
     """The forecast, step by step."""
-    load = scenario.load
     parts = shares(scenario)
-    # The window waits for so many of each class, and classes come in blocks of exact shares.
-    blocks = max(ceil(load.window_requests / part) for part in parts)
     sizes = [(_input(scenario, cls), _output(cls)) for cls in scenario.classes]
     found = []
-    for users, rate in load.levels:
+    for index, (users, rate) in enumerate(scenario.load.levels):
+        load = scenario.load.of_step(index)
+        # The window waits for so many of each class, and classes come in blocks of exact shares.
+        blocks = max(ceil(load.window_requests / part) for part in parts)
         if rate is not None:
             window_s = longest_s = min(max(load.window_s, blocks * sum(parts) / rate), load.window_cap_s)
             warmup, window = round(rate * load.warmup_s), round(rate * window_s)

@@ -38,6 +38,7 @@ LOAD: dict[str, Parser] = {
     "max_failures_in_a_row": values.whole(0),
     "max_requests": values.optional(values.whole(1)),
     "max_tokens_total": values.optional(values.whole(1)),
+    "hold_s": values.optional(values.duration("s", above=True)),
 }
 LIMITS: dict[str, Parser] = {
     name: values.duration("s", above=True) for name in ("connect_s", "ttft_s", "stall_s", "total_s")
@@ -230,6 +231,7 @@ class _Reader:
 
     def scenario(self, raw: dict[str, Any]) -> Scenario:
         """The whole file."""
+        spread_duration(raw.get("load"))
         own = self.read("", raw, TOP)
         for table, keys in TABLES.items():
             own[table] = self.read(f"[{table}]", own.get(table, {}), keys)
@@ -375,6 +377,22 @@ class _Reader:
             for cls in scenario.classes:
                 if cls.tools:
                     raise self.stop(f"[[class]] {cls.name}", "tools", 'belongs to api = "chat"')
+
+
+def spread_duration(load: Any) -> None:
+    """Turn --duration into the keys that it stands for: the hold of a soak, else the window of each step.
+
+    What `--set` says of one of these keys stays.
+    """
+    if not isinstance(load, dict) or not isinstance(load.get("duration_s"), Given):
+        return
+    given = load.pop("duration_s")
+    hold = load.get("hold_s")
+    soak = (hold.text if isinstance(hold, Given) else hold) not in (None, "none")
+    keys = {"hold_s": given.text} if soak else {"window_s": given.text, "window_requests": "0"}
+    for key, text in keys.items():
+        if not isinstance(load.get(key), Given):
+            load[key] = Given(text, f"load.{key}")
 
 
 def _place(table: str, key: str, value: Any) -> tuple[str, str]:

@@ -5,7 +5,7 @@ the file is wrong, is `reading.py`; this file knows no file. Durations are secon
 milliseconds where it ends in `_ms`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 
@@ -46,6 +46,8 @@ class Load:
     """Cap on requests of the whole run, warm-up and drain included."""
     max_tokens_total: int | None = None
     """Cap on output tokens asked for in the whole run."""
+    hold_s: float | None = None
+    """A soak: the step that asks for most (the first of several) is held for so long, by time alone."""
 
     @property
     def levels(self) -> tuple[tuple[int | None, float | None], ...]:
@@ -53,6 +55,18 @@ class Load:
         if self.kind == "rate":
             return tuple((None, rate) for rate in self.rates)
         return tuple((users, None) for users in self.steps) if self.kind == "steps" else ()
+
+    @property
+    def held(self) -> int | None:
+        """The step that is held in a soak."""
+        asked = [(users or 0) + (rate or 0) for users, rate in self.levels]
+        return None if self.hold_s is None or not asked else asked.index(max(asked))
+
+    def of_step(self, index: int) -> "Load":
+        """The load as one step has it: that of the step that is held has a window as long as the hold."""
+        if self.hold_s is None or index != self.held:
+            return self
+        return replace(self, window_s=self.hold_s, window_requests=0, window_cap_s=self.hold_s)
 
 
 @dataclass(frozen=True, slots=True)

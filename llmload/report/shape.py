@@ -76,6 +76,7 @@ SHAPE: dict[str, str] = {
     "steps.[].started_at": MOMENT,
     "steps.[].ended_at": MOMENT,
     "steps.[].held": FLAG,
+    "steps.[].observed": FLAG,
     "workers": OBJECT,
     "workers.*": OBJECT,
     **{f"workers.*.{name}": NUMBER for name in ("clock_offset_ms", "clock_error_ms", "clock_drift_s")},

@@ -13,7 +13,7 @@ from llmload.exits import Exit, Stop
 from llmload.load import override, reading
 from llmload.load.scenario import SLO, Lengths, Limits, Load, Scenario, WorkloadClass
 
-SHIPPED = ["baseline", "demo", "llama", "long-context", "long-output", "mixed", "rate", "short-only", "smoke"]
+SHIPPED = ["baseline", "demo", "llama", "long-context", "long-output", "mixed", "rate", "short-only", "smoke", "soak"]
 
 
 @pytest.fixture
@@ -129,6 +129,7 @@ def test_everything_can_be_set(write, tmp_path: Path) -> None:
             max_failures_in_a_row = 7
             max_requests = 8
             max_tokens_total = 9
+            hold_s = "2h"
             [limits]
             connect_s = 1
             ttft_s = 2
@@ -186,7 +187,7 @@ def test_everything_can_be_set(write, tmp_path: Path) -> None:
         extra_body={"top_p": 0.9},
         headers={"X-A": "b"},
         labels={"engine": "v2", "try": "3"},
-        load=Load("steps", (2, 3), (), "poisson", 1.0, 512, 4, 1.0, 2.0, 3, 4.0, 5.0, 6.0, 7, 8, 9),
+        load=Load("steps", (2, 3), (), "poisson", 1.0, 512, 4, 1.0, 2.0, 3, 4.0, 5.0, 6.0, 7, 8, 9, 7200.0),
         limits=Limits(1.0, 2.0, 3.0, 240.0),
         slo=SLO(1000.0, 50.0, 2000.0, 300.0),
         price_per_million_input=0.15,
@@ -225,6 +226,34 @@ def test_the_kind_of_load_that_is_typed_wins_over_the_file(write) -> None:
     assert (constant.arrivals, constant.burstiness) == ("constant", 1.0)
 
 
+def test_a_soak_holds_the_step_that_asks_for_most() -> None:
+    """The first of those in time alone, whatever the cap; the others keep their windows, and so do all without it."""
+    load = reading.load("soak").load
+    assert (load.steps, load.held) == ((1, 4, 8, 4, 1), 2)
+    windows = [(part.window_s, part.window_requests, part.window_cap_s) for part in map(load.of_step, range(5))]
+    assert windows == [(60.0, 0, 600.0)] * 2 + [(14400.0, 0, 14400.0)] + [(60.0, 0, 600.0)] * 2
+    assert reading.load("mixed").load.held is None
+    assert reading.load("rate", [("load.hold_s", "1h")]).load.held == 2
+    assert reading.load("soak", [("load.steps", "2,9,9")]).load.held == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "wanted"),
+    [
+        ("soak", [("load.duration_s", "30")], (30.0, 60.0, 0)),
+        ("soak", [("load.duration_s", "30"), ("load.hold_s", "none")], (None, 30.0, 0)),
+        ("soak", [("load.duration_s", "30"), ("load.hold_s", "1h")], (3600.0, 60.0, 0)),
+        ("mixed", [("load.duration_s", "30")], (None, 30.0, 0)),
+        ("mixed", [("load.duration_s", "30"), ("load.window_requests", "7")], (None, 30.0, 7)),
+        ("mixed", [("load.duration_s", "30"), ("load.hold_s", "1m")], (60.0, 60.0, 100)),
+    ],
+)
+def test_a_duration_is_the_hold_of_a_soak(name: str, given: list[tuple[str, str]], wanted: tuple[object, ...]) -> None:
+    """Elsewhere it is the window of each step, by time alone; what --set says of the same key stays."""
+    load = reading.load(name, given).load
+    assert (load.hold_s, load.window_s, load.window_requests) == wanted
+
+
 def test_every_field_has_a_key() -> None:
     """A field that no file can set would be dead, and a key without a field would be lost."""
 
@@ -246,7 +275,7 @@ def test_every_field_has_a_key() -> None:
             "[load]\nstepz = [1]",
             ("[load] stepz: unknown key; expected one of: kind, steps, rates, arrivals, burstiness, max_in_flight, "
             "warmup_requests, warmup_s, window_s, window_requests, window_cap_s, drain_limit_s, settle_s, "
-            "max_failures_in_a_row, max_requests, max_tokens_total; did you mean steps?"),
+            "max_failures_in_a_row, max_requests, max_tokens_total, hold_s; did you mean steps?"),
         ),
         ("[load]\nsteps = [1, 0]", "[load] steps: expected whole numbers of at least 1, got 0"),
         ("[load]\nsteps = []", "[load] steps: expected at least one whole number, got []"),
