@@ -52,7 +52,7 @@ def read(folder: Path, run: Mapping[str, Any]) -> Telemetry:
             continue
         for row in _list(look.row.get("gpus")):
             uuid, up = row.get("uuid"), row.get("up", True)
-            if not isinstance(uuid, str) or not isinstance(up, bool):
+            if not isinstance(uuid, str) or not isinstance(up, bool) or not isinstance(row.get("values", {}), dict):
                 bad += 1
                 continue
             mine = gpus.setdefault((uuid, look.source), _Rows(GPU_KEYS))
@@ -103,6 +103,8 @@ class _Source:
     offset_ms: float | None = None
     sets: int = 0
     shift: float = 0.0
+    asked: "array[float]" = field(default_factory=lambda: array("d"))
+    took: "array[float]" = field(default_factory=lambda: array("d"))
     last: tuple[float, float] | None = None
     """Of the line before: its clock less its monotonic clock, and the latter."""
 
@@ -121,7 +123,12 @@ class _Source:
 
     def told(self, name: str) -> Source:
         """What is told of it."""
-        return Source(name, self.looks, self.failed, tuple(self.errors), tuple(self.pauses), self.offset_ms, self.sets)
+        pauses, asked = tuple(self.pauses), np.array(self.asked)
+        order = np.argsort(asked, kind="stable")
+        return Source(
+            name, self.looks, self.failed, tuple(self.errors), pauses, self.offset_ms, self.sets,
+            asked=asked[order], took_s=np.array(self.took)[order],
+        )  # fmt: skip
 
 
 class _Rows:
@@ -198,6 +205,9 @@ def _look(line: bytes, sources: dict[str, _Source]) -> _Look | None:
             source.pauses[-1] = (source.pauses[-1][0], at)
         return _Look(name, at, None)
     source.looks += 1
+    took = row.get("took_ms")
+    source.asked.append(at)
+    source.took.append(took / 1000 if _number(took) and took > 0 else 0.0)
     if isinstance(error := row.get("error"), str):
         source.failed += 1
         if len(source.errors) < MOST:

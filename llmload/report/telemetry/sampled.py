@@ -1,6 +1,6 @@
 """What was sampled of GPUs, their hosts and the server in a run, as series. Computes nothing of a window."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,10 @@ class Source:
     pauses: tuple[tuple[float, float], ...]
     offset_ms: float | None
     sets: int
+    asked: Floats = field(default_factory=lambda: np.empty(0))
+    """When it was looked at, one after another …"""
+    took_s: Floats = field(default_factory=lambda: np.empty(0))
+    """… and how long that took."""
 
 
 @dataclass(frozen=True, slots=True)
