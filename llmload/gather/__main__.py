@@ -1,0 +1,110 @@
+"""`python -m llmload.gather`: samples GPUs' pages and a server's own metrics while its parent conducts a run.
+
+Orders come as JSON lines on standard input, answers go as JSON lines to standard output. The first line is the order:
+
+    {"folder": the run's folder, "anchor_s": Unix seconds at which `perf_counter` was 0, "every_s": 1.0,
+     "gpu": [URLs], "server": URL or null, "server_asked": false for a guess, whose silence is no fault,
+     "server_log": path or null, "prometheus": URL or null, "selector": '{job="llmload-gpu"}' or null,
+     "ca": file or null, "insecure": false}
+
+All but the first two may be left out. Each source is looked at once, and answered is:
+
+    {"say": "ready",
+     "gpu": [{"source", "ok", "error", "kind", "gpus": [{"uuid", "name"}], "clock_offset_ms"}],
+     "server": {"source", "ok", "error", "engine", "names"} or null,
+     "log": {"source", "ok", "error"} or null,
+     "prometheus": {"source", "ok", "error", "version", "gpus", "clock_offset_ms"} or null}
+
+From then on gpu.jsonl and server.jsonl are written (llmload/record/samples.py), each source at its own pace. Then:
+
+    {"do": "pause"}   → {"say": "paused", "went_on": [sources that go on sampling by themselves]}
+    {"do": "resume"}  → {"say": "resumed"}
+    {"do": "stop", "from_s": …, "to_s": …}  → one last look, for Prometheus the fetch of that time (Unix seconds), then
+        {"say": "over", "looks": {source: n}, "failed": {source: n of them}, "notes": [sentences],
+         "prometheus": {"source", "version", "scrape_interval_s", "clock_offset_ms", "gpus", "queries"} or null}
+
+and it ends with 0. The end of standard input and SIGTERM are a stop without last looks and without an answer; SIGINT
+is for the parent, which says what is to be done. What is no order is answered {"say": "error", "error": sentence}.
+Nothing that a source does ends this process.
+"""
+
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from llmload.exits import Exit
+from llmload.gather.sampler import Order, Sampler
+
+
+class _Ended(Exception):
+    """SIGTERM came."""
+
+
+def main() -> int:
+    """Take orders until it is over."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _end)
+    sampler: Sampler | None = None
+    try:
+        try:
+            sampler = Sampler(_order(sys.stdin.readline()))
+        except (ValueError, TypeError) as error:
+            _say(say="error", error=f"no order: {error}")
+            return Exit.USAGE
+        _say(say="ready", **sampler.begin())
+        for line in sys.stdin:
+            if _do(sampler, line):
+                return Exit.OK
+    except (_Ended, BrokenPipeError):
+        pass
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if sampler is not None:
+        sampler.end(last=False)
+    return Exit.OK
+
+
+def _end(*_: object) -> None:
+    raise _Ended
+
+
+def _order(line: str) -> Order:
+    given: dict[str, Any] = json.loads(line)
+    return Order(**{**given, "gpu": tuple(given.get("gpu", ()))})
+
+
+def _do(sampler: Sampler, line: str) -> bool:
+    """Do as told; True if that was the last."""
+    try:
+        command = json.loads(line)
+        what = command["do"]
+    except (ValueError, TypeError, KeyError):
+        what = None
+    if what == "pause":
+        _say(say="paused", went_on=sampler.pause())
+    elif what == "resume":
+        sampler.resume()
+        _say(say="resumed")
+    elif what == "stop":
+        _say(say="over", **_stop(sampler, command))
+        return True
+    else:
+        _say(say="error", error="expected pause, resume or stop")
+    return False
+
+
+def _stop(sampler: Sampler, _command: Mapping[str, float]) -> dict[str, object]:
+    return sampler.end(last=True)
+
+
+def _say(**words: object) -> None:
+    print(json.dumps(words), flush=True)
+
+
+if __name__ == "__main__":
+    code = main()
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    sys.exit(code)

@@ -1,0 +1,60 @@
+"""Pages about GPUs: whose page it is, and its GPUs as the lines of gpu.jsonl have them. Pure.
+
+Adding an exporter is adding a module like dcgm.py and its entry in KINDS.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from llmload.gather import dcgm, own, smi
+from llmload.gather.seen import Gpu, Sample, Seen, Unread
+
+KINDS: dict[str, Callable[[Sequence[Sample]], Seen]] = {
+    "llmload_gpu_": own.seen,
+    "DCGM_FI_": dcgm.seen,
+    smi.PREFIX: smi.seen,
+}
+"""How each exporter's page is read, by what its names begin with."""
+
+PREFIXES = (*KINDS, "llmload_host_")
+
+
+def is_wanted(name: str) -> bool:
+    """True for names that may matter here."""
+    return name.startswith(PREFIXES) and not name.endswith("_bucket")
+
+
+def seen(samples: Iterable[Sample]) -> Seen:
+    """What a page tells. Raises Unread, if that is nothing."""
+    samples = list(samples)
+    for prefix, read in KINDS.items():
+        if any(sample.name.startswith(prefix) for sample in samples):
+            return read(samples)
+    raise Unread(
+        "the page tells of no GPU; expected one of llmload sidecar, dcgm-exporter or nvidia_gpu_exporter there"
+    )
+
+
+class Rows:
+    """The GPUs of one source from look to look: what is known of them is told once, and one that is lost is told."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Gpu] = {}
+
+    def rows(self, gpus: Iterable[Gpu]) -> list[dict[str, object]]:
+        """The rows of a line."""
+        found = {gpu.uuid: gpu for gpu in gpus}
+        rows = [self._row(gpu) for gpu in found.values()]
+        lost = [gpu for uuid, gpu in self.known.items() if uuid not in found]
+        rows += [{"uuid": gpu.uuid, "gpu": gpu.gpu, "up": False} for gpu in lost]
+        return rows
+
+    def _row(self, gpu: Gpu) -> dict[str, object]:
+        before = self.known.get(gpu.uuid)
+        row: dict[str, object] = {"uuid": gpu.uuid, "gpu": gpu.gpu, "up": gpu.up}
+        if before is not None:
+            gpu.info = gpu.info or before.info  # a GPU that is lost has none; it is the same GPU
+        if before is None or (gpu.info, gpu.migs) != (before.info, before.migs):
+            row |= {"info": gpu.info} if gpu.info else {}
+            row |= {"migs": gpu.migs} if gpu.migs else {}
+        self.known[gpu.uuid] = gpu
+        return row | ({"values": gpu.values} if gpu.up else {})

@@ -1,0 +1,148 @@
+"""All sources of a run together: the first look, pausing, the last look. Knows no protocol and no stdin."""
+
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from llmload.gather.ask import Trust, shown
+from llmload.gather.lines import Lines, Notes
+from llmload.gather.looks import GpuPage, LogFile, ServerPage
+from llmload.gather.source import Look, Source
+from llmload.record.samples import GPU, SERVER
+
+PAUSE_S = 120
+"""For so long a sidecar is paused at a time: it goes on by itself should this process be killed."""
+SLACK_S = 5.0
+"""A name that does not resolve may take longer than the limit of a look; so much longer is waited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to sample; llmload/gather/__main__.py says what each means."""
+
+    folder: str
+    anchor_s: float
+    every_s: float = 1.0
+    gpu: tuple[str, ...] = ()
+    server: str | None = None
+    server_asked: bool = True
+    server_log: str | None = None
+    prometheus: str | None = None
+    selector: str | None = None
+    ca: str | None = None
+    insecure: bool = False
+
+
+class Sampler:
+    """The sources of one order."""
+
+    def __init__(self, order: Order) -> None:
+        self.notes = Notes()
+        self._order = order
+        self._gpu_lines = Lines(Path(order.folder) / GPU, self.notes)
+        self._server_lines = Lines(Path(order.folder) / SERVER, self.notes)
+        self._limit_s = max(1.0, order.every_s)
+        self._resumed = threading.Event()
+        self._resumed.set()
+        trust = Trust(order.ca, order.insecure)
+        self._gpus: list[tuple[Source, GpuPage]] = []
+        for url in dict.fromkeys(order.gpu):
+            name = shown(url, "/metrics")
+            page = GpuPage(name, url, self._limit_s, trust, self.notes)
+            self._gpus.append((self._source(name, page, self._gpu_lines), page))
+        self._server: tuple[Source, ServerPage] | None = None
+        if order.server is not None:
+            name = shown(order.server, "/metrics")
+            server = ServerPage(name, order.server, self._limit_s, trust, self.notes)
+            self._server = self._source(name, server, self._server_lines, needed=order.server_asked), server
+        self._log: tuple[Source, LogFile] | None = None
+        if order.server_log is not None:
+            path = Path(order.server_log)
+            log = LogFile(path)
+            self._log = self._source(path.name, log, self._server_lines), log
+        self._all = [source for source, _ in (*self._gpus, *filter(None, (self._server, self._log)))]
+
+    def _source(self, name: str, look: Look, lines: Lines, *, needed: bool = True) -> Source:
+        order = self._order
+        return Source(name, look, lines, self.notes, anchor_s=order.anchor_s, every_s=order.every_s, needed=needed)
+
+    def begin(self) -> dict[str, object]:
+        """Look at each source once, and go on looking; returns what was seen."""
+        for source in self._all:
+            source.start()
+        until = time.perf_counter() + self._limit_s + SLACK_S
+        for source in self._all:
+            if not source.ready.wait(max(0.0, until - time.perf_counter())):
+                source.error = f"no answer within {self._limit_s + SLACK_S:g} s"
+        return {
+            "gpu": [_of_page(source, page) for source, page in self._gpus],
+            "server": None if self._server is None else _of_server(*self._server),
+            "log": None if self._log is None else _of_log(*self._log),
+            "prometheus": None,
+        }
+
+    def pause(self) -> list[str]:
+        """Look no more, and have sidecars pause; returns the sources that go on by themselves."""
+        for source in self._all:
+            source.pause(paused=True)
+        went_on = self._post_pause()
+        if self._resumed.is_set():
+            self._resumed.clear()
+            threading.Thread(target=self._keep_paused, daemon=True).start()
+        return went_on
+
+    def _post_pause(self) -> list[str]:
+        """Ask each sidecar to pause; returns the sources that did not say yes."""
+        query = f"seconds={PAUSE_S}"
+        return [source.source for source, page in self._gpus if not (page.is_sidecar and page.post("pause", query))]
+
+    def _keep_paused(self) -> None:
+        while not self._resumed.wait(PAUSE_S / 2):
+            self._post_pause()
+
+    def resume(self) -> None:
+        """Go on looking."""
+        if self._resumed.is_set():
+            return
+        self._resumed.set()
+        for source, page in self._gpus:
+            if page.is_sidecar and not page.post("resume"):
+                self.notes.add(f"{source.source}: could not be told to go on; it does so by itself within {PAUSE_S} s")
+        for source in self._all:
+            source.pause(paused=False)
+
+    def end(self, *, last: bool) -> dict[str, object]:
+        """One last look at each source, if asked for; then it is over. Returns what there is to say."""
+        self.resume()
+        for source in self._all:
+            source.over(last=last)
+        until = time.perf_counter() + 2 * self._limit_s + SLACK_S
+        for source in self._all:
+            source.join(max(0.0, until - time.perf_counter()))
+            source.tell()
+        self._gpu_lines.close()
+        self._server_lines.close()
+        there = [source for source in self._all if not source.is_absent]
+        return {
+            "looks": {source.source: source.looks for source in there},
+            "failed": {source.source: source.failed for source in there},
+            "notes": self.notes.all(),
+        }
+
+
+def _of_page(source: Source, page: GpuPage) -> dict[str, object]:
+    gpus = [{"uuid": gpu.uuid, "name": gpu.info.get("name", "")} for gpu in page.rows.known.values()]
+    return {**_of(source), "kind": page.kind, "gpus": gpus, "clock_offset_ms": page.clock_offset_ms}
+
+
+def _of_server(source: Source, page: ServerPage) -> dict[str, object]:
+    return {**_of(source), "engine": page.engine, "names": page.names}
+
+
+def _of_log(source: Source, log: LogFile) -> dict[str, object]:
+    return {"source": source.source, "ok": log.problem is None, "error": log.problem}
+
+
+def _of(source: Source) -> dict[str, object]:
+    return {"source": source.source, "ok": source.error is None, "error": source.error}
