@@ -4,9 +4,7 @@ import contextlib
 import json
 import math
 import socket
-import subprocess
 import time
-import urllib.parse
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
@@ -27,6 +25,7 @@ from llmload.drive.feed import Feed
 from llmload.exits import Exit, Stop
 from llmload.load import options
 from llmload.load.scenario import SLO, Load
+from tests.dashboards import prometheus
 from tests.drive import locusts
 from tests.drive.locusts import Left, locust, scenario
 from tests.live.played import about, worker
@@ -34,52 +33,7 @@ from tests.live.test_tally import line
 from tests.report.synthetic import START, second, step
 from tests.simulate import child
 
-PROMETHEUS = Path("/usr/bin/prometheus")
-PROMTOOL = Path("/usr/bin/promtool")
 KEY = "sk-never-in-a-metric"
-CONFIG = """
-global: {{scrape_interval: 500ms, scrape_timeout: 400ms}}
-scrape_configs:
-  - job_name: llmload
-    static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
-"""
-
-
-class Prometheus:
-    """A Prometheus that scrapes one port."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def ask(self, query: str) -> list[dict[str, Any]]:
-        """The result of an instant query."""
-        with urllib.request.urlopen(f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': query})}") as answer:
-            return list(json.loads(answer.read())["data"]["result"])
-
-    def ready(self) -> bool:
-        """Whether it is up."""
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/-/ready") as answer:
-            return bool(answer.status == 200)
-        return False
-
-
-@contextlib.contextmanager
-def prometheus(folder: Path, target: int) -> Iterator[Prometheus]:
-    """Run one while the block runs."""
-    assert PROMETHEUS.exists(), "no Prometheus here; on Debian: apt-get install prometheus"
-    (folder / "prometheus.yml").write_text(CONFIG.format(port=target))
-    address = f"127.0.0.1:{locusts.free_port()}"
-    command = [
-        str(PROMETHEUS), f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'tsdb'}",
-        f"--web.listen-address={address}",
-    ]  # fmt: skip
-    with (folder / "prometheus.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            yield Prometheus(f"http://{address}")
-        finally:
-            process.terminate()
-            process.wait(20)
 
 
 class Ran:
@@ -117,7 +71,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     given = ("--scenario", str(file), "--processes", "2", "--metrics-port", str(port))
     timing = ("--ttft-ms", "30", "--itl-ms", "5", "--failures", "429=0.2,cut=0.2", "--seed", "5")
     with (
-        prometheus(folder, port) as stored,
+        prometheus.running(folder, prometheus.scraping({"llmload": port})) as stored,
         child.running(*timing) as server,
         locust(folder, *given, "--host", server.url, OPENAI_API_KEY=KEY) as running,
     ):
@@ -208,8 +162,7 @@ def test_no_key_in_the_metrics(ran: Ran) -> None:
 
 def test_promtool_finds_nothing(ran: Ran) -> None:
     """Names, units, help: what Prometheus' own checker looks for."""
-    assert PROMTOOL.exists(), "no promtool here; on Debian: apt-get install prometheus"
-    found = subprocess.run([PROMTOOL, "check", "metrics"], input=ran.text, capture_output=True, text=True, check=False)
+    found = prometheus.promtool("check", "metrics", given=ran.text)
     assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
 
 
