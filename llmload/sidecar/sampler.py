@@ -122,8 +122,7 @@ class Sampler:
             while self._wait(due):
                 self._look()
                 now = self._clock()
-                slots = math.floor((now - begun) / self.every_s) + 1  # those that were missed are not made up for
-                due = now + self._back_off_s if self._back_off_s else begun + slots * self.every_s
+                due = now + self._back_off_s if self._back_off_s else next_due(begun, self.every_s, now)
         except (Absent, Hopeless) as error:
             self.failure = str(error)
         except Exception as error:  # noqa: BLE001  (a thread that died unseen would leave an empty page for ever)
@@ -219,6 +218,11 @@ class Sampler:
                 self._say(f"GPU {reading.gpu} ({reading.uuid}) {words}")
             self._known[reading.uuid] = reading
         return told
+
+
+def next_due(begun: float, every_s: float, now: float) -> float:
+    """The next point of a grid from `begun` on, after now: nothing drifts, and what was missed is not made up for."""
+    return begun + (math.floor((now - begun) / every_s) + 1) * every_s
 
 
 def _plain(reading: Reading) -> Reading:
