@@ -303,7 +303,8 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
     for (int i = 0; i < count; i++) {
         nvmlFieldValue_t *one = &fields[i];
         snprintf(key, sizeof key, "slow.field.%u", one->fieldId);
-        usleep(1000 * number(key, device->gpu, 0));
+        one->latencyUsec = 1000 * number(key, device->gpu, 0);
+        usleep(one->latencyUsec);
         snprintf(key, sizeof key, "fieldtype.%u", one->fieldId);
         one->valueType = number(key, device->gpu, NVML_VALUE_TYPE_UNSIGNED_LONG_LONG);
         snprintf(key, sizeof key, "err.field.%u", one->fieldId);
