@@ -101,7 +101,9 @@ GPU_FIELDS: tuple[Field, ...] = (
 """Every value of a GPU. Energy, power and clocks of a GPU that is cut by MIG are the whole GPU's, and stand once."""
 
 REASONS = ("sw_power_cap", "hw_power_brake", "sw_thermal", "hw_thermal", "sync_boost")
-"""Reasons of clock events that have counters. `hw_thermal`, `sw_thermal` and `hw_power_brake` spoil a measurement."""
+"""Reasons of clock events that have counters …"""
+SPOIL = ("hw_power_brake", "sw_thermal", "hw_thermal")
+"""… and those that spoil a measurement; a power cap is how a busy GPU often runs."""
 
 HOST_FIELDS: tuple[Field, ...] = (
     Field("cpu_seconds", "counter", "CPU time of all cores.", "mode"),

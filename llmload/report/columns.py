@@ -1,13 +1,14 @@
 """The columns of every table, in one plain list: adding a column is adding an entry.
 
 A column is a figure of a row of summary.json, with its heading and how it is written. Terminal, Markdown and HTML
-show the same three tables; table.csv holds every figure there is and needs no list.
+show the same tables; table.csv holds every figure there is and needs no list.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from llmload.record.samples import SPOIL
 from llmload.report.figures import look_up
 from llmload.report.percentiles import mark
 from llmload.report.rows import ALL
@@ -17,8 +18,14 @@ TABLES = {
     "tried": "All attempts: a failure counts as never finished",
     "planned": "From the schedule: latency counted from the moment at which a request was planned, successes only",
     "load": "The load, and what it brought",
+    "gpu": "What the GPUs did",
+    "server": "What the server said of itself",
 }
 """The tables, in order, with their titles. `planned` is that of an open loop."""
+WHOLE = ("load", "gpu", "server")
+"""Those that have one line for each step."""
+IF_SAMPLED = ("gpu", "server")
+"""Those that are there where something was sampled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,39 @@ def _reached(row: dict[str, Any]) -> float | None:
     return row["started"] / row["window_s"] if row["rate"] is not None and row["window_s"] else None
 
 
-DERIVED: dict[str, Callable[[dict[str, Any]], float | None]] = {"reached_per_s": _reached}
+def _memory(row: dict[str, Any]) -> float | None:
+    """Memory in use, in GiB."""
+    used: float | None = (row["gpu"] or {}).get("memory_used_max_bytes")
+    return None if used is None else used / 2**30
+
+
+def _above_idle(row: dict[str, Any]) -> float | None:
+    """Joules per output token, without what the GPUs draw when they have nothing to do."""
+    gpu = row["gpu"] or {}
+    per_token: float | None = gpu.get("joules_per_output_token")
+    if gpu.get("joules_idle_subtracted") is None or not per_token:
+        return None
+    over_idle: float = per_token * gpu["joules_idle_subtracted"] / gpu["energy_joules"]
+    return over_idle
+
+
+def _held_down(*reasons: str) -> Callable[[dict[str, Any]], float | None]:
+    """Seconds in which these held clocks down, of all GPUs together."""
+
+    def seconds(row: dict[str, Any]) -> float | None:
+        told = (row["gpu"] or {}).get("throttled_seconds")
+        return None if told is None else sum(told.get(reason, 0.0) for reason in reasons)
+
+    return seconds
+
+
+DERIVED: dict[str, Callable[[dict[str, Any]], float | None]] = {
+    "reached_per_s": _reached,
+    "gpu_memory_gib": _memory,
+    "gpu_above_idle": _above_idle,
+    "gpu_capped_s": _held_down("sw_power_cap"),
+    "gpu_throttled_s": _held_down(*SPOIL),
+}
 """Figures of a table that are made of others of its row."""
 IF_NOT_SENT = ("planned", "not_sent")
 """Columns that say nothing as long as everything was sent."""
@@ -58,6 +97,7 @@ WRITERS: dict[str, Callable[[Any], str]] = {
     "seconds": lambda ms: f"{ms / 1000:,.2f}" if ms < 99_995 else f"{ms / 1000:,.0f}",
     "window": lambda s: f"{s:,.1f}" if s < 1000 else f"{s:,.0f}",
     "percent": lambda share: "0" if share == 0 else f"{share * 100:.1f}",
+    "seen": lambda s: "0" if s == 0 else _number(s),
 }
 
 COLUMNS: tuple[Column, ...] = (
@@ -114,6 +154,26 @@ COLUMNS: tuple[Column, ...] = (
     Column("generator.cpu_max", "generator", "CPU %", "percent", ("load",)),
     Column("generator.loop_lag_p99_ms", "generator", "lag ms", "number", ("load",)),
     Column("generator.stamp_lag_p99_ms", "generator", "stamp ms", "number", ("load",)),
+    Column("gpu.n_gpus", "", "GPUs", "count", ("gpu",)),
+    Column("gpu.power_mean_watts", "power", "W", "number", ("gpu",)),
+    Column("gpu.joules_per_output_token", "J/token", "all", "number", ("gpu",)),
+    Column("gpu_above_idle", "J/token", "over idle", "number", ("gpu",)),
+    Column("gpu.tokens_per_s_per_gpu", "tokens/s", "a GPU", "number", ("gpu",)),
+    Column("gpu.utilization_mean", "busy", "%", "percent", ("gpu",)),
+    Column("gpu_memory_gib", "memory", "GiB", "number", ("gpu",)),
+    Column("gpu.temperature_max_celsius", "temp.", "°C", "number", ("gpu",)),
+    Column("gpu_capped_s", "clocks held down, s", "power cap", "seen", ("gpu",)),
+    Column("gpu_throttled_s", "clocks held down, s", "throttled", "seen", ("gpu",)),
+    Column("gpu.coverage", "seen", "%", "percent", ("gpu",)),
+    Column("server.running_mean", "requests (mean)", "running", "number", ("server",)),
+    Column("server.waiting_mean", "requests (mean)", "waiting", "number", ("server",)),
+    Column("server.kv_cache_usage_max", "KV cache", "max %", "percent", ("server",)),
+    Column("server.preemptions", "pre-", "empted", "count", ("server",)),
+    Column("server.prefix_cache_hit_share", "prefix", "hits %", "percent", ("server",)),
+    Column("server.queue_time_mean_ms", "ms of a request (mean)", "queue", "number", ("server",)),
+    Column("server.prefill_time_mean_ms", "ms of a request (mean)", "prefill", "number", ("server",)),
+    Column("server.decode_time_mean_ms", "ms of a request (mean)", "decode", "number", ("server",)),
+    Column("server.speculation_acceptance", "drafts", "taken %", "percent", ("server",)),
 )
 """Every column. What a step asks for (`asked`) and `class` stand before them in every table."""
 
@@ -168,11 +228,12 @@ def tables(rows: Sequence[dict[str, Any]], sufficed: Mapping[int, int | None] | 
     whole = [row for row in rows if row["workload"] == ALL]
     open_loop = any(row["rate"] is not None for row in rows)
     words = {**MARKS, "‡": _bound([(step_label(row), (sufficed or {}).get(row["step"])) for row in whole])}
-    return [
-        _table(name, title, whole if name == "load" else shown, bound, words)
+    found = [
+        _table(name, title, whole if name in WHOLE else shown, bound, words)
         for name, title in TABLES.items()
         if name != "planned" or open_loop
     ]
+    return [table for table in found if table.columns or table.name not in IF_SAMPLED]
 
 
 def asked(rows: Sequence[dict[str, Any]]) -> tuple[str, str]:

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 from llmload.report import facts, rows
+from llmload.report.figures import COUNTED
+from llmload.report.telemetry import gpus, servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "all": ("n", "p50", "p90", "p95", "p99"),
     "ttft_ms": ("ok", "all"),
     "e2e_ms": ("ok", "all"),
+    "gpu": gpus.BLOCK,
+    "server": servers.BLOCK,
     "generator": ("bound", "cpu_max", "loop_lag_p99_ms", "stamp_lag_p99_ms", "workers"),
 }
 """What a block holds that is None in some rows."""
@@ -48,14 +52,14 @@ SHAPES: dict[str, tuple[str, ...]] = {
 def flatten(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """A row with its inner dictionaries' keys joined by dots: the same columns for every run.
 
-    Counts by name (outcomes, flags) stay in one cell each, as `name=n` joined by `;`.
+    What is told by name (outcomes, flags, throttled_seconds) stays in one cell each, as `name=n` joined by `;`.
     """
     flat: dict[str, Any] = {}
     for key, value in row.items():
         name = f"{prefix}{key}"
         inner = dict.fromkeys(SHAPES[key]) if value is None and key in SHAPES else value
-        if key in ("outcomes", "flags"):
-            flat[name] = ";".join(f"{word}={n}" for word, n in inner.items())
+        if key in COUNTED:
+            flat[name] = None if inner is None else ";".join(f"{word}={n}" for word, n in inner.items())
         elif isinstance(inner, dict):
             flat |= flatten(inner, f"{name}.")
         else:

@@ -37,6 +37,20 @@ def under(table: str, facts: Facts) -> list[tuple[str, str]]:
             ("tokens/s", "in: prompt tokens of successes / the window's seconds; peak: highest whole second, streamed"),
             ("generator", "highest CPU of a worker (one core = 100 %), p99 of its loop's lag, p99 of the stamps' lag"),
         ],
+        "gpu": [
+            ("W", "energy used inside the window (counters, at both edges) / its seconds, of all GPUs together"),
+            ("J/token", "that energy / tokens streamed inside the window; over idle: less what the GPUs drew before"),
+            ("a GPU", "tokens streamed inside the window / its seconds / GPUs that were there"),
+            ("busy", "mean of the GPUs; the share of time in which any kernel ran, which is no measure of load"),
+            ("clocks", "seconds of all GPUs together; throttled: by heat or the power brake, which spoils a step"),
+            ("seen", "share of the window between samples that lie close together, of the GPU that was seen least"),
+            ("blank", "under 90 % seen, or fewer than 5 samples; sums also where one GPU was not seen at an edge"),
+        ],
+        "server": [
+            ("running", "and waiting: the server's own count, weighted by time; blank as for the GPUs"),
+            ("ms", "what the server timed itself: rise of its sums / rise of its counts inside the window"),
+            ("hits", "prompt tokens found in the prefix cache / looked up; taken: drafted tokens that were accepted"),
+        ],
     }  # fmt: skip
     return formulas[table]
 

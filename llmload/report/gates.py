@@ -16,7 +16,9 @@ from typing import Any
 
 from llmload.exits import Exit, Stop
 from llmload.record.record import FLAGS, OUTCOMES
+from llmload.record.samples import REASONS
 from llmload.report.figures import look_up
+from llmload.report.telemetry import gpus, servers
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
@@ -43,6 +45,7 @@ FIGURES = (
 )  # fmt: skip
 """What a row can have; any other name in a gate is a slip of the pen, found before a run and not after it."""
 
+HELD = "throttled_seconds"
 ATTEMPTS = ("n", "p50", "p90", "p95", "p99")
 SUCCESSES = ("n", "min", "mean", "p50", "p90", "p95", "p99", "max", "sd")
 _SPREAD = (*SUCCESSES, *(f"ok.{name}" for name in SUCCESSES), *(f"all.{name}" for name in ATTEMPTS))
@@ -53,11 +56,13 @@ PARTS: dict[str, tuple[str, ...]] = {
     "outcomes": tuple(OUTCOMES),
     "flags": FLAGS,
     "generator": ("bound", "cpu_max", "loop_lag_p99_ms", "stamp_lag_p99_ms", "workers"),
+    "gpu": (*(name for name in gpus.BLOCK if name != HELD), *(f"{HELD}.{reason}" for reason in REASONS)),
+    "server": servers.BLOCK,
 }
 """What can stand behind the first dot of a figure that is a block; such a figure alone is no number."""
-OPEN = ("cost", "gpu", "server")
+OPEN = ("cost",)
 """Blocks whose parts are not fixed here."""
-WORDS = ("token_source",)
+WORDS = ("token_source", "server.engine")
 FLAGGED = (("generator", "bound"),)
 """Figures that are a word, and that are true or false; all others are numbers."""
 

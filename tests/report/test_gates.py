@@ -131,4 +131,4 @@ def test_every_figure_of_a_row_can_be_a_gate(tmp_path: Any) -> None:
     assert made["ttft_ms"]["all"].keys() == set(gates.ATTEMPTS)
     assert made["generator"].keys() == set(gates.PARTS["generator"])
     blocks = {name for name, value in made.items() if isinstance(value, dict)}
-    assert blocks == gates.PARTS.keys()
+    assert blocks == gates.PARTS.keys() - {"gpu", "server"}  # nothing was sampled

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmload.report import building, gates
-from llmload.report.telemetry import Telemetry, gpu_of, restarted, server_of
+from llmload.report.telemetry import Telemetry, gpu_of, gpus, restarted, server_of, servers
 from tests.report.sampled import METRICS, PAGE, constant, every, gpu, look, served, telemetry
 from tests.report.synthetic import START, lines, record, step, write
 from tests.report.worked import rows_of
@@ -253,8 +253,11 @@ def test_rows_have_the_blocks(tmp_path: Path) -> None:
     (row,) = rows_of(tmp_path, [record(0)])
     assert row["gpu"]["joules_per_output_token"] == pytest.approx(300)
     assert row["server"]["running_mean"] == 8
+    assert (tuple(row["gpu"]), tuple(row["server"])) == (gpus.BLOCK, servers.BLOCK)
     assert [one["gpu"] for one in building.compute(tmp_path).summary["rows"]][:-1] == [None]
     assert gates.judge(gates.parse("gpu.joules_per_output_token<=300.1@1"), [row]).holds
+    assert gates.judge(gates.parse("server.engine==vllm"), [row]).holds
+    assert gates.judge(gates.parse("gpu.throttled_seconds.hw_thermal==0"), [row]).words == "not measured at 1"
     assert not gates.judge(gates.parse("server.waiting_mean<1"), [row]).holds
 
 

@@ -15,6 +15,14 @@ AVERAGED_S = 1.0
 """The driver's power and utilization are means of up to so long: values of a window's first second are not its own."""
 
 
+BLOCK = (
+    "n_gpus", "utilization_mean", "memory_used_max_bytes", "power_mean_watts", "energy_joules",
+    "joules_per_output_token", "joules_idle_subtracted", "tokens_per_s_per_gpu", "temperature_max_celsius",
+    "throttled_seconds", "coverage",
+)  # fmt: skip
+"""What the block `gpu` holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """One GPU in one window; None is what its samples do not tell."""

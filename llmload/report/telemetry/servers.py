@@ -8,6 +8,12 @@ from typing import Any
 from llmload.report.telemetry import series
 from llmload.report.telemetry.sampled import Server, Telemetry
 
+BLOCK = (
+    "engine", "running_mean", "waiting_mean", "kv_cache_usage_max", "preemptions", "prefix_cache_hit_share",
+    "queue_time_mean_ms", "prefill_time_mean_ms", "decode_time_mean_ms", "speculation_acceptance",
+)  # fmt: skip
+"""What the block `server` holds."""
+
 
 def server_of(telemetry: Telemetry, begin: float, end: float) -> dict[str, Any] | None:
     """The block `server` of a row of summary.json for any window; None where the server was not looked at in it."""
