@@ -21,7 +21,8 @@ From then on gpu.jsonl and server.jsonl are written (llmload/record/samples.py),
     {"do": "resume"}  → {"say": "resumed"}
     {"do": "stop", "from_s": …, "to_s": …}  → one last look, for Prometheus the fetch of that time (Unix seconds), then
         {"say": "over", "looks": {source: n}, "failed": {source: n of them}, "notes": [sentences],
-         "prometheus": {"source", "version", "scrape_interval_s", "clock_offset_ms", "gpus", "queries"} or null}
+         "prometheus": {"source", "version", "scrape_interval_s", "clock_offset_ms", "gpus", "queries",
+            "pieces"} or null}
 
 and it ends with 0. The end of standard input and SIGTERM are a stop without last looks and without an answer; SIGINT
 is for the parent, which says what is to be done. What is no order is answered {"say": "error", "error": sentence}.
@@ -32,7 +33,6 @@ import contextlib
 import json
 import signal
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 from llmload.exits import Exit
@@ -62,7 +62,7 @@ def main() -> int:
         pass
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if sampler is not None:
-        sampler.end(last=False)
+        sampler.end()
     return Exit.OK
 
 
@@ -80,6 +80,8 @@ def _do(sampler: Sampler, line: str) -> bool:
     try:
         command = json.loads(line)
         what = command["do"]
+        if what == "stop":
+            command["from_s"], command["to_s"] = float(command["from_s"]), float(command["to_s"])
     except (ValueError, TypeError, KeyError):
         what = None
     if what == "pause":
@@ -88,15 +90,11 @@ def _do(sampler: Sampler, line: str) -> bool:
         sampler.resume()
         _say(say="resumed")
     elif what == "stop":
-        _say(say="over", **_stop(sampler, command))
+        _say(say="over", **sampler.end((command["from_s"], command["to_s"])))
         return True
     else:
         _say(say="error", error="expected pause, resume or stop")
     return False
-
-
-def _stop(sampler: Sampler, _command: Mapping[str, float]) -> dict[str, object]:
-    return sampler.end(last=True)
 
 
 def _say(**words: object) -> None:

@@ -40,8 +40,19 @@ class Rows:
     def __init__(self) -> None:
         self.known: dict[str, Gpu] = {}
 
-    def rows(self, gpus: Iterable[Gpu]) -> list[dict[str, object]]:
-        """The rows of a line."""
+    def told(self, seen: Seen, at: float) -> dict[str, object]:
+        """What a line says of a look at this moment (Unix seconds), besides when and where."""
+        offset_ms = None
+        if seen.stamp is not None and seen.age_s is not None:
+            offset_ms = round((seen.stamp + seen.age_s - at) * 1e3, 3)
+        line: dict[str, object] = {"age_s": seen.age_s, "clock_offset_ms": offset_ms, "gpus": self._rows(seen.gpus)}
+        return line | ({"host": seen.host} if seen.host else {})
+
+    def names(self) -> list[dict[str, str]]:
+        """The GPUs that are known, as run.json has them."""
+        return [{"uuid": gpu.uuid, "name": gpu.info.get("name", "")} for gpu in self.known.values()]
+
+    def _rows(self, gpus: Iterable[Gpu]) -> list[dict[str, object]]:
         found = {gpu.uuid: gpu for gpu in gpus}
         rows = [self._row(gpu) for gpu in found.values()]
         lost = [gpu for uuid, gpu in self.known.items() if uuid not in found]

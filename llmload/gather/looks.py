@@ -55,7 +55,7 @@ class GpuPage(Paged):
         super().__init__(name, url, limit_s, trust, notes)
         self.rows = gpus.Rows()
         self.kind: str | None = None
-        self.clock_offset_ms: float | None = None
+        self.clock_offset_ms: object = None
         """The clock of its machine less ours, as first told."""
 
     def _told(self, text: str, at: float) -> Told:
@@ -63,13 +63,10 @@ class GpuPage(Paged):
         self.kind = seen.kind
         for remark in seen.remarks:
             self._notes.add(f"{self._name}: {remark}")
-        offset = None
-        if seen.stamp is not None and seen.age_s is not None:
-            offset = round((seen.stamp + seen.age_s - at) * 1e3, 3)
+        told = self.rows.told(seen, at)
         if self.clock_offset_ms is None:
-            self.clock_offset_ms = offset
-        told: dict[str, object] = {"age_s": seen.age_s, "clock_offset_ms": offset, "gpus": self.rows.rows(seen.gpus)}
-        return told | ({"host": seen.host} if seen.host else {})
+            self.clock_offset_ms = told["clock_offset_ms"]
+        return told
 
     @property
     def is_sidecar(self) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from llmload.gather.ask import Trust, shown
 from llmload.gather.lines import Lines, Notes
 from llmload.gather.looks import GpuPage, LogFile, ServerPage
+from llmload.gather.prometheus import Prometheus
 from llmload.gather.source import Look, Source
 from llmload.record.samples import GPU, SERVER
 
@@ -61,6 +62,9 @@ class Sampler:
             path = Path(order.server_log)
             log = LogFile(path)
             self._log = self._source(path.name, log, self._server_lines), log
+        self._prometheus: Prometheus | None = None
+        if order.prometheus is not None:
+            self._prometheus = Prometheus(order.prometheus, order.selector, order.anchor_s, trust, self.notes)
         self._all = [source for source, _ in (*self._gpus, *filter(None, (self._server, self._log)))]
 
     def _source(self, name: str, look: Look, lines: Lines, *, needed: bool = True) -> Source:
@@ -71,6 +75,7 @@ class Sampler:
         """Look at each source once, and go on looking; returns what was seen."""
         for source in self._all:
             source.start()
+        prometheus = self._prometheus and self._prometheus.begin(self._limit_s + SLACK_S)
         until = time.perf_counter() + self._limit_s + SLACK_S
         for source in self._all:
             if not source.ready.wait(max(0.0, until - time.perf_counter())):
@@ -79,7 +84,7 @@ class Sampler:
             "gpu": [_of_page(source, page) for source, page in self._gpus],
             "server": None if self._server is None else _of_server(*self._server),
             "log": None if self._log is None else _of_log(*self._log),
-            "prometheus": None,
+            "prometheus": prometheus,
         }
 
     def pause(self) -> list[str]:
@@ -87,6 +92,8 @@ class Sampler:
         for source in self._all:
             source.pause(paused=True)
         went_on = self._post_pause()
+        if self._prometheus is not None:
+            went_on.append(self._prometheus.source)
         if self._resumed.is_set():
             self._resumed.clear()
             threading.Thread(target=self._keep_paused, daemon=True).start()
@@ -112,28 +119,33 @@ class Sampler:
         for source in self._all:
             source.pause(paused=False)
 
-    def end(self, *, last: bool) -> dict[str, object]:
-        """One last look at each source, if asked for; then it is over. Returns what there is to say."""
+    def end(self, fetch: tuple[float, float] | None = None) -> dict[str, object]:
+        """It is over. With a time to fetch (Unix seconds): after one last look at each source, and what Prometheus has.
+
+        Returns what there is to say.
+        """
         self.resume()
         for source in self._all:
-            source.over(last=last)
+            source.over(last=fetch is not None)
         until = time.perf_counter() + 2 * self._limit_s + SLACK_S
         for source in self._all:
             source.join(max(0.0, until - time.perf_counter()))
             source.tell()
+        there = [source for source in self._all if not source.is_absent]
+        looks = {source.source: source.looks for source in there}
+        failed = {source.source: source.failed for source in there}
+        prometheus = None
+        if self._prometheus is not None and fetch is not None:
+            prometheus = self._prometheus.fetch(*fetch, self._gpu_lines)
+            looks[self._prometheus.source] = self._prometheus.looks
+            failed[self._prometheus.source] = self._prometheus.failed
         self._gpu_lines.close()
         self._server_lines.close()
-        there = [source for source in self._all if not source.is_absent]
-        return {
-            "looks": {source.source: source.looks for source in there},
-            "failed": {source.source: source.failed for source in there},
-            "notes": self.notes.all(),
-        }
+        return {"looks": looks, "failed": failed, "notes": self.notes.all(), "prometheus": prometheus}
 
 
 def _of_page(source: Source, page: GpuPage) -> dict[str, object]:
-    gpus = [{"uuid": gpu.uuid, "name": gpu.info.get("name", "")} for gpu in page.rows.known.values()]
-    return {**_of(source), "kind": page.kind, "gpus": gpus, "clock_offset_ms": page.clock_offset_ms}
+    return {**_of(source), "kind": page.kind, "gpus": page.rows.names(), "clock_offset_ms": page.clock_offset_ms}
 
 
 def _of_server(source: Source, page: ServerPage) -> dict[str, object]:
