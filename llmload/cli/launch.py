@@ -11,6 +11,7 @@ from pathlib import Path
 from llmload import here
 from llmload.exits import Stop
 from llmload.load import options
+from llmload.load.sources import all_hidden
 
 MASTER_WAITS_S = 600.0
 """How long a master waits for its workers …"""
@@ -109,11 +110,11 @@ def words(args: Namespace, host: str) -> list[str]:
 
 
 def shown(args: Namespace, host: str) -> str:
-    """The command for people: quoted, works when pasted into a shell here."""
+    """The command for people: quoted, works when pasted into a shell here. Passwords in URLs are left out."""
     own = Path(sys.executable).with_name("locust")
     found = shutil.which("locust")
     program = ["locust"] if found and Path(found) == own else [str(nearest(Path(sys.executable))), "-m", "locust"]
-    return shlex.join([*program, *map(shorter, words(args, host))])
+    return shlex.join([*program, *all_hidden(map(shorter, words(args, host)))])
 
 
 def shorter(word: str) -> str:

@@ -8,4 +8,5 @@ What each file is for stands at its head; these belong together (a test holds th
     Between the two: messages, order
     The web page (the rest of it is web/): hand
     Figures while it runs: feed, steprows, exporter
+    What GPUs and server say meanwhile: sampling
 """

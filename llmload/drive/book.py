@@ -19,6 +19,7 @@ import psutil
 
 from llmload import __version__, handover
 from llmload.exits import Exit, Stop
+from llmload.load.sources import all_hidden
 from llmload.record import runfolder
 
 SCHEMA = 1
@@ -152,7 +153,10 @@ def value_of(name: str, lines: Iterable[str], sign: str) -> str | None:
 
 
 def command() -> list[str]:
-    """The command as the user typed it: `llmload run …` if that started this process, else this process's own."""
+    """The command as the user typed it: `llmload run …` if that started this process, else this process's own.
+
+    Users and passwords of URLs are left out.
+    """
     with contextlib.suppress(orjson.JSONDecodeError, TypeError):
-        return [str(word) for word in orjson.loads(os.environ.get(handover.COMMAND, ""))]
-    return [Path(sys.argv[0]).name, *sys.argv[1:]]
+        return all_hidden(map(str, orjson.loads(os.environ.get(handover.COMMAND, ""))))
+    return all_hidden([Path(sys.argv[0]).name, *sys.argv[1:]])

@@ -28,6 +28,7 @@ from llmload.drive.prepare import Prepared
 from llmload.drive.ratestep import RateStepping
 from llmload.drive.reporter import reported
 from llmload.drive.run import ALL_LOST, Run
+from llmload.drive.sampling import Sampling
 from llmload.drive.stepping import CUT_S, RAMP_S, Stepping
 from llmload.drive.voice import Voice
 from llmload.exits import VERDICTS, Exit, Stop
@@ -170,6 +171,7 @@ class Conductor:
     def _run(self, run: Run) -> None:
         why = "step"
         try:
+            self._idle(run)
             if self.runner.state in GOING:  # Locust tells workers of a begin only where it was not going
                 self._enlist(run)
                 for member in run.present:
@@ -193,10 +195,20 @@ class Conductor:
         if shielded(lambda: self._finish(run, why)):
             self._again = False  # stopped behind a reset
 
+    def _idle(self, run: Run) -> None:
+        if run.sampling is not None:
+            run.sampling.idle(self.voice.say)
+
     def _all_steps(self, run: Run) -> None:
-        levels = run.scenario.load.levels
+        levels = run.prepared.levels
         for index in range(len(levels)):
-            step = self._step(run, self._stepping(run, index))
+            stepping = self._stepping(run, index)
+            if index < len(run.scenario.load.levels) or run.sampling is None:
+                step = self._step(run, stepping)
+            else:
+                stepping.row["observed"] = False
+                with run.sampling.paused():
+                    step = self._step(run, stepping)
             if step.spent and (step.ended_by == "budget" or index + 1 < len(levels)):
                 run.incomplete.append(BUDGET.format(step=index))
                 return
@@ -224,7 +236,7 @@ class Conductor:
         return stepping.step
 
     def _stepping(self, run: Run, index: int) -> Stepping:
-        concurrency, rate = run.scenario.load.levels[index]
+        concurrency, rate = run.prepared.levels[index]
         if rate is not None:
             return RateStepping(self.desk, run, index, rate)
         assert concurrency is not None  # noqa: S101  (for the type checker: a level is the one or the other)
@@ -238,6 +250,7 @@ class Conductor:
         try:
             run = self._open(prepare.ready(scenario, self._wanted(), self.voice.say), free=True)
             self._enlist(run)
+            self._idle(run)
             now = clock.now()
             run.book.begin_step(0, None, now)["window_started_at"] = now
             run.book.write()
@@ -307,6 +320,7 @@ class Conductor:
         )
         try:
             self.muster.call(order, set(), 0 if free else self.expected)
+            sampling = self._sampling(prepared)
         except BaseException:
             if self._wanted().own_folder:
                 folder.rmdir()
@@ -334,18 +348,29 @@ class Conductor:
             "files": files,
             "preflight": found.as_dict(),
             "save_text": prepared.save_text,
+            "sampling": None if sampling is None else sampling.facts,
         }
-        run = Run(prepared, order, facts)
+        run = Run(prepared, order, facts, sampling)
         try:
             run.book.write()  # who has no room for this has none for a run
         except Stop:
             run.ledger.close()
+            if sampling is not None:
+                sampling.close()
             raise
         self.desk.run = run
         self.feed.begin(run)
         self.refusal = None
         self.begun.set()
         return run
+
+    def _sampling(self, prepared: Prepared) -> Sampling | None:
+        """The sampler of GPUs and server, if there is anything to look at or to look for. Raises Stop."""
+        if prepared.sources.none:
+            return None
+        sampling = Sampling(prepared.sources, prepared.folder, prepared.sending)
+        self.voice.say(sampling.begin())
+        return sampling
 
     def _enlist(self, run: Run) -> None:
         """Take in all workers that are there now, and give every one the run's order with the next spawn message."""
@@ -372,6 +397,10 @@ class Conductor:
             self.desk.end(run, member, patience_s)
         with contextlib.suppress(Stop):
             self.desk.until(run, lambda: self.desk.every(run, drained, hurry=self.halted), DRAIN_S, strict=False)
+        if run.sampling is not None:
+            began = (run.book.steps[0] if run.book.steps else run.book.facts)["started_at"]
+            run.sampling.end(began, clock.now(), hurry=self.halted)
+            run.notes += run.sampling.notes
         run.over = True
         if run.order.free:
             run.look_for_success(0)

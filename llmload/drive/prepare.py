@@ -8,8 +8,9 @@ from typing import Any
 
 from llmload.drive import book, parcels
 from llmload.exits import Stop
-from llmload.load import options, reading, secrets
+from llmload.load import options, reading, secrets, sources
 from llmload.load.scenario import Load, Scenario
+from llmload.load.sources import NOTHING, Sources
 from llmload.record import clock, runfolder
 from llmload.send import preflight
 from llmload.send.findings import Findings
@@ -26,6 +27,13 @@ class Prepared:
     folder: Path
     started_at: float
     save_text: bool
+    sources: Sources = NOTHING
+
+    @property
+    def levels(self) -> tuple[tuple[int | None, float | None], ...]:
+        """What each step asks for, requests in flight or a rate; last comes the one that --observer-check repeats."""
+        again = self.sources.repeated
+        return self.scenario.load.levels + (() if again is None else ((again, None),))
 
     def files(self) -> list[dict[str, Any]]:
         """What workers need apart from the order. Raises Stop(USAGE) for a file that is there no more."""
@@ -71,6 +79,7 @@ def ready(scenario: Scenario, wanted: Wanted, say: Callable[[str], None]) -> Pre
         raise Stop("no endpoint: name it with --host URL (-H), or in the page's Host field")
     written = {"scenario": reading.resolved(scenario), "--host": wanted.host, "the command": book.command()}
     secrets.check(scenario.key_env, os.environ.get(scenario.key_env), written)
+    sampled = sources.asked(given, scenario)
     folder = folder_for(wanted, scenario)
     try:
         sending, findings = preflight.run(scenario, wanted.host, send_options(given), say)
@@ -78,7 +87,7 @@ def ready(scenario: Scenario, wanted: Wanted, say: Callable[[str], None]) -> Pre
         if wanted.own_folder:
             folder.rmdir()
         raise
-    return Prepared(scenario, sending, findings, folder, clock.now(), bool(given.save_text))
+    return Prepared(scenario, sending, findings, folder, clock.now(), bool(given.save_text), sampled)
 
 
 def folder_for(wanted: Wanted, scenario: Scenario) -> Path:

@@ -6,6 +6,7 @@ from llmload.drive.book import Book
 from llmload.drive.members import Member
 from llmload.drive.order import Order
 from llmload.drive.prepare import Prepared
+from llmload.drive.sampling import Sampling
 from llmload.exits import Exit, Stop
 from llmload.record import spool
 from llmload.record.ledger import Ledger, lost_words, not_handed_over
@@ -19,10 +20,13 @@ ALL_LOST = "all workers are lost"
 class Run:
     """From its begin to its verdict."""
 
-    def __init__(self, prepared: Prepared, order: Order, facts: dict[str, Any]) -> None:
+    def __init__(
+        self, prepared: Prepared, order: Order, facts: dict[str, Any], sampling: Sampling | None = None
+    ) -> None:
         self.prepared = prepared
         self.scenario = prepared.scenario
         self.order = order
+        self.sampling = sampling
         self.ledger = Ledger(prepared.folder)
         self.book = Book(prepared.folder, facts)
         self.members: dict[str, Member] = {}

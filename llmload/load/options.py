@@ -17,6 +17,9 @@ DEFAULT_OUT = "runs"
 METRICS_PORT = 9836
 """Where metrics are served if no port was asked for."""
 
+LAST = "last"
+"""The step that `--observer-check` repeats if it names none."""
+
 Option = tuple[tuple[str, ...], dict[str, Any]]
 
 SCENARIO: Option = (
@@ -45,7 +48,10 @@ OPTIONS: tuple[Option, ...] = (
     ),
     (
         ("--duration",),
-        {"metavar": "TIME", "help": "window of each step, as 20s or 5m; no number of requests is waited for then"},
+        {
+            "metavar": "TIME",
+            "help": "window of each step, as 20s or 5m; no number of requests is waited for then; of a soak: its hold",
+        },
     ),
     (
         ("--set",),
@@ -78,9 +84,41 @@ OPTIONS: tuple[Option, ...] = (
         ("--metrics-host",),
         {"metavar": "ADDRESS", "default": "127.0.0.1", "help": "on which address (127.0.0.1, this machine alone)"},
     ),
+    (
+        ("--gpu",),
+        {
+            "metavar": "URL",
+            "action": "append",
+            "help": "page that tells of GPUs (llmload sidecar, DCGM exporter), as gpu-host:9835; repeatable",
+        },
+    ),
+    (("--prometheus",), {"metavar": "URL", "help": "a Prometheus that has scraped them; asked when the run is over"}),
+    (("--gpu-selector",), {"metavar": "LABELS", "help": "which of its series, as '{job=\"llmload-gpu\"}'"}),
+    (
+        ("--server-metrics",),
+        {"metavar": "URL", "help": "the server's own metrics (/metrics beside the endpoint, if it answers); off: none"},
+    ),
+    (("--server-log",), {"metavar": "FILE", "help": "the server's log on this machine: lines of errors are counted"}),
+    (
+        ("--sample-every",),
+        {"metavar": "TIME", "default": "1s", "help": "how often GPUs and server are looked at (1s)"},
+    ),
+    (
+        ("--observer-check",),
+        {
+            "metavar": "N",
+            "nargs": "?",
+            "const": LAST,
+            "help": "repeat the step with N in flight (the last one) without sampling, and report the difference",
+        },
+    ),
     (("--no-report",), {"action": "store_true", "help": "write no tables and pages at the end (llmload report does)"}),
 )
 """What both commands take, apart from the scenario itself."""
+
+
+BUCKET = "cut the longest window into parts of so long, as 10m (of 30 min and more it is: into hours as a rule)"
+"""What `--bucket` of `llmload run` and `llmload report` does. It is no option of a load."""
 
 
 LIMITS = {"connect-timeout": "connect_s", "first-token-limit": "ttft_s", "stall-limit": "stall_s",
@@ -97,6 +135,16 @@ def seconds(text: str, where: str) -> float:
         return float(values.duration("s", above=True)(override.plain(override.Given(text, where))))
     except ValueError:
         raise Stop(f"{where}: expected a duration over 0 such as 20s, 5m or 1h30m, got {text!r}") from None
+
+
+def bucket_s(args: Namespace) -> float | None:
+    """Seconds of a bucket, if one was asked for. Raises Stop(USAGE)."""
+    if args.bucket is None:
+        return None
+    found = seconds(args.bucket, "--bucket")
+    if found < 1:
+        raise Stop(f"--bucket: expected 1s or more, got {args.bucket!r}")
+    return found
 
 
 def metrics_port(args: Namespace) -> int | None:
@@ -120,8 +168,9 @@ def pair(text: str, where: str) -> tuple[str, str]:
 def overrides(args: Namespace) -> list[tuple[str, str]]:
     """What the options change in the scenario, in the form that `reading.load` takes; later ones win.
 
-    `--duration` is exact: it sets the window's seconds and asks for no number of requests, unless a `--set` behind
-    it does. Raises Stop(USAGE) that names the option.
+    `--duration` is exact: it sets the window's seconds and asks for no number of requests, unless a `--set` does; of
+    a soak it sets the hold. Which of the two, the reader of the scenario knows. Raises Stop(USAGE) that names the
+    option.
     """
     found: list[tuple[str, str]] = []
     if args.model:
@@ -134,7 +183,7 @@ def overrides(args: Namespace) -> list[tuple[str, str]]:
         found += [("load.kind", "rate"), ("load.rates", args.rates)]
     if args.duration:
         window = seconds(args.duration, "--duration")
-        found += [("load.window_s", f"{window:.12g}"), ("load.window_requests", "0")]
+        found.append(("load.duration_s", f"{window:.12g}"))
     for option, key in LIMITS.items():
         if text := getattr(args, option.replace("-", "_")):
             found.append((f"limits.{key}", f"{seconds(text, f'--{option}'):.12g}"))

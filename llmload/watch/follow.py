@@ -151,6 +151,8 @@ class Follower:
             self.ticks.append((float(row.get("at") or 0), int(row.get("events") or 0)))
         current = None
         for row in self.run.get("steps") or []:
+            if row["step"] == len(self.steps) and row.get("observed") is False:  # the scenario does not know of it
+                self.steps.append(Step(row["step"], row["concurrency"]))
             if 0 <= row["step"] < len(self.steps):
                 step = self.steps[row["step"]]
                 self.place(step, row, now)

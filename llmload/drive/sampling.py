@@ -1,0 +1,294 @@
+"""The sampler of GPUs and of the server's own metrics, as the process that conducts sees it: a child, line by line.
+
+It is `python -m llmload.gather`, in a session of its own, so that no Ctrl-C reaches it, and it ends with its standard
+input, so that it never outlives this process. What it cannot look at is a refusal before the load; from then on
+nothing that becomes of it ends a run: it is a note.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gevent
+import gevent.subprocess
+import orjson
+from gevent.event import AsyncResult
+
+from llmload.exits import Exit, Stop
+from llmload.load.sources import METRICS, Sources, hidden
+from llmload.plain import one_line
+from llmload.record import clock, samples
+from llmload.send import target
+from llmload.send.settings import Sending
+
+COMMAND = (sys.executable, "-m", "llmload.gather")
+READY_S = 60.0
+"""By then it has looked at everything once …"""
+ANSWER_S = 15.0
+"""… by then it has answered a word …"""
+OVER_S = 120.0
+"""… and by then it has fetched from a Prometheus what that has of a long run."""
+HURRY_S = 8.0
+"""Behind a Ctrl-C."""
+IDLE_S, IDLE_LOOKS, IDLE_MOST_S = 3.0, 3, 30.0
+"""Before the first request GPUs are watched for so long, and for so many looks, but never longer than that."""
+
+SILENT = Stop(
+    "the sampler of GPUs and server did not start, or did not answer within a minute; leave out --gpu, --prometheus, "
+    "--server-metrics and --server-log to run without it",
+    Exit.UNMEASURABLE,
+)
+
+Said = dict[str, Any]
+
+
+class Sampling:
+    """One per run in which something is sampled. `facts` is what run.json says of it, and goes on growing."""
+
+    def __init__(self, sources: Sources, folder: Path, sending: Sending) -> None:
+        self.sources = sources
+        self._order = {
+            "folder": str(folder.resolve()),
+            "anchor_s": clock.at(0),
+            "every_s": sources.every_s,
+            "gpu": list(sources.gpu),
+            "server": sources.server or (None if sources.no_server else guess(sending.base_url)),
+            "server_asked": sources.server is not None,
+            "server_log": sources.server_log,
+            "prometheus": sources.prometheus,
+            "selector": sources.selector,
+            "ca": sending.ca,
+            "insecure": sending.insecure,
+        }
+        self._folder = folder
+        self._environment = {name: value for name, value in os.environ.items() if name != sending.key_env}
+        """Without the key: no page of metrics is ever sent it."""
+        self._process: Any = None
+        self._reader: Any = None
+        self._awaited: dict[str, AsyncResult[Said | None]] = {}
+        """Who waits for which word; None is given where the child ends before it."""
+        self._restarts = 1
+        self._going = self._paused = False
+        self.facts: dict[str, Any] = {
+            "every_s": sources.every_s,
+            "gpu": [],
+            "server": None,
+            "prometheus": None,
+            "idle": None,
+            "notes": [],
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be known of it, and spoils nothing."""
+        notes: list[str] = self.facts["notes"]
+        return notes
+
+    # Beginning
+
+    def begin(self) -> str:
+        """Start it and wait for its first looks; returns what is sampled, in words.
+
+        Raises Stop(UNMEASURABLE) if something that was named cannot be sampled; no file is left then.
+        """
+        try:
+            ready = self._start(READY_S)
+            if ready is not None:
+                self._refuse(ready)
+                self._keep(ready)
+                self._going = True
+            elif self.sources.named:
+                raise SILENT
+        except BaseException:
+            self.close()
+            for name in (samples.GPU, samples.SERVER):
+                (self._folder / name).unlink(missing_ok=True)
+            raise
+        if not (self.sources.named or self.facts["server"]):
+            self.close()  # nothing is there to be looked at
+            if self.sources.repeated is not None:
+                raise Stop(
+                    f"--observer-check: nothing is sampled that could be paused: {self._words()}; name what is, as "
+                    "--gpu URL, or leave it out",
+                    Exit.UNMEASURABLE,
+                )
+        return self._words()
+
+    def _refuse(self, ready: Said) -> None:
+        told = [("--gpu", item) for item in ready["gpu"]]
+        told += [("--prometheus", ready["prometheus"])] if ready.get("prometheus") else []
+        told += [("--server-metrics", ready["server"])] if ready.get("server") and self.sources.server else []
+        for option, item in told:
+            if not item["ok"]:
+                raise Stop(f"{option}: {sentence(item)}", Exit.UNMEASURABLE)
+
+    def _keep(self, ready: Said) -> None:
+        self.facts["gpu"] = [
+            {name: item.get(name) for name in ("source", "gpus", "clock_offset_ms")} for item in ready["gpu"]
+        ]
+        for name in ("server", "prometheus"):
+            item = ready.get(name)
+            if item and item["ok"]:
+                self.facts[name] = {key: value for key, value in item.items() if key not in ("ok", "error")}
+
+    def _words(self) -> str:
+        parts = [
+            f"{(n := len(item['gpus'] or ()))} GPU{'s' * (n != 1)} at {item['source']}" for item in self.facts["gpu"]
+        ]
+        if (prometheus := self.sources.prometheus) is not None:
+            parts.append(f"what {hidden(prometheus)} has of GPUs, at the end")
+        server = self.facts["server"]
+        if server is not None:
+            parts.append(f"server metrics: {server['engine']} at {server['source']}")
+        elif self._order["server"] is not None:
+            parts.append(f"server metrics: none at {hidden(str(self._order['server']))}")
+        if self.sources.server_log is not None:
+            parts.append(f"errors in {self.sources.server_log}")
+        return f"sampled every {self.sources.every_s:g} s: {'; '.join(parts)}"
+
+    def idle(self, say: Callable[[str], None]) -> None:
+        """Watch the GPUs for a while before the first request, so that it is known what they draw by themselves."""
+        if not self.sources.gpus or self._process is None:
+            return
+        seconds = min(max(IDLE_S, IDLE_LOOKS * self.sources.every_s), IDLE_MOST_S)
+        say(f"watching the idle GPUs for {seconds:g} s")
+        begin = clock.now()
+        while (left := begin + seconds - clock.now()) > 0:
+            gevent.sleep(left)
+        self.facts["idle"] = {"from_s": begin, "to_s": clock.now()}
+
+    # While a run goes on
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Nothing is sampled meanwhile."""
+        self._paused = True
+        said = self._ask({"do": "pause"}, "paused", ANSWER_S)
+        if said is None:
+            self.notes.append("sampling could not be paused for --observer-check: the sampler gave no answer")
+        for source in (said or {}).get("went_on") or ():
+            self.notes.append(
+                f"{hidden(str(source))} could not be paused for --observer-check, and went on sampling by itself"
+            )
+        try:
+            yield
+        finally:
+            self._paused = False
+            self._tell({"do": "resume"})
+
+    def end(self, begin: float, end: float, *, hurry: bool) -> None:
+        """Have it take its last looks and fetch what a Prometheus has of that time; its notes are there then."""
+        if self._process is None:
+            return
+        self._going = False
+        said = self._ask({"do": "stop", "from_s": begin, "to_s": end}, "over", HURRY_S if hurry else OVER_S)
+        if said is None:
+            self.notes.append(
+                "the sampler of GPUs and server was ended before it was done; what it has written is there"
+            )
+        else:
+            self.facts["prometheus"] = said.get("prometheus") or self.facts["prometheus"]
+            self.notes.extend(one_line(str(note)) for note in said.get("notes") or ())
+        self.close()
+
+    def close(self) -> None:
+        """End it now."""
+        self._going = False
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if self._reader is not None and self._reader is not gevent.getcurrent():
+            self._reader.kill()
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        with contextlib.suppress(gevent.subprocess.TimeoutExpired):
+            process.wait(1.0)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+    # The child
+
+    def _start(self, limit_s: float) -> Said | None:
+        """Start it, and give its first word."""
+        self._process = gevent.subprocess.Popen(
+            list(COMMAND),
+            stdin=gevent.subprocess.PIPE,
+            stdout=gevent.subprocess.PIPE,
+            env=self._environment,
+            start_new_session=True,
+        )
+        self._reader = gevent.spawn(self._read, self._process)
+        return self._ask(self._order, "ready", limit_s)
+
+    def _ask(self, word: Said, answer: str, limit_s: float) -> Said | None:
+        """Say something and wait for the answer; None if none comes in time."""
+        awaited: AsyncResult[Said | None] = AsyncResult()
+        self._awaited[answer] = awaited
+        try:
+            if not self._tell(word):
+                return None
+            said: Said | None = awaited.get(timeout=limit_s)
+        except gevent.Timeout:
+            return None
+        else:
+            return said
+        finally:
+            self._awaited.pop(answer, None)
+
+    def _tell(self, word: Said) -> bool:
+        """Say something; whether there is somebody to hear it."""
+        if self._process is None:
+            return False
+        try:
+            self._process.stdin.write(orjson.dumps(word) + b"\n")
+            self._process.stdin.flush()
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def _read(self, process: Any) -> None:
+        """Hear what it says until it says no more; where it ended by itself, start it once again."""
+        for line in process.stdout:
+            with contextlib.suppress(orjson.JSONDecodeError, AttributeError):
+                said = orjson.loads(line)
+                awaited = self._awaited.get(str(said.get("say")))
+                if awaited is not None:
+                    awaited.set(said)
+        process.wait()
+        for awaited in list(self._awaited.values()):
+            awaited.set(None)
+        if self._going:
+            gevent.spawn(self._again, process)
+
+    def _again(self, process: Any) -> None:
+        """It died in mid-run."""
+        how = f"signal {-process.returncode}" if process.returncode < 0 else f"exit code {process.returncode}"
+        process.stdin.close()
+        process.stdout.close()
+        if not self._restarts:
+            self._process = None
+            self.notes.append(f"the sampler of GPUs and server died again ({how}): nothing was sampled from then on")
+            return
+        self._restarts -= 1
+        self.notes.append(f"the sampler of GPUs and server died ({how}) and was started again: its samples have a gap")
+        ready = self._start(READY_S)
+        if self._paused and ready is not None:
+            self._ask({"do": "pause"}, "paused", ANSWER_S)
+
+
+def sentence(item: Said) -> str:
+    """What is wrong with a source, with its address in it once."""
+    said, source = one_line(str(item["error"])), hidden(str(item["source"]))
+    return said if source in said else f"{source}: {said}"
+
+
+def guess(base_url: str) -> str:
+    """Where servers have their metrics: beside the version in the base path. A query, which may hold a key, goes."""
+    found = replace(target.split(base_url), query="")
+    return found.origin + found.path_of(METRICS)
