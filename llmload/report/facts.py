@@ -5,7 +5,7 @@ and finds out what is missing. It keeps the gaps of all requests in one flat arr
 per request would take four times the memory. It computes no figure and judges nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,8 @@ class Facts:
     """Attempts sent as measured when their window was over (`late`): no figure of the window counts them."""
     brief: tuple[Step, ...]
     """Levels set by hand that were held too short for a row …"""
+    unobserved: tuple[Step, ...]
+    """… and the step that was repeated with all sampling paused …"""
     aside: Flags
     """… and their attempts, which no figure counts."""
     telemetry: Telemetry
@@ -88,6 +90,16 @@ class Facts:
         first, last = int(places[0]), int(places[-1]) + 1  # attempts of a step lie together: look at no others
         offsets = self.offsets[first : last + 1]
         return self.gaps_ms[offsets[0] : offsets[-1]][np.repeat(chosen[first:last], np.diff(offsets))]
+
+    def only(self, *chosen: Step) -> "Facts":
+        """The same, about these steps and their attempts alone, whether or not they are aside otherwise."""
+        mine = np.isin(self.records["step"].to_numpy(dtype=np.int64), [step.index for step in chosen])
+        return replace(self, steps=chosen, aside=~mine)
+
+    @property
+    def unsampled(self) -> "Facts":
+        """The same, about what was repeated without sampling."""
+        return self.only(*self.unobserved)
 
     @property
     def loop(self) -> str:
@@ -173,7 +185,8 @@ def read(folder: Path) -> Facts:
     if sent and steps.loop(scenario) == "free":
         known = [name for name in known if name in sent]
     found = steps.find(run.get("steps") or (), frame, missing)
-    levels, brief = (tuple(step for step in found if step.held is held) for held in (True, False))
+    unobserved = tuple(step for step in found if not step.observed)
+    levels, brief = (tuple(step for step in found if step.held is held and step.observed) for held in (True, False))
     return Facts(
         folder=folder,
         run=run,
@@ -187,8 +200,9 @@ def read(folder: Path) -> Facts:
         unreadable=table.unreadable,
         surplus=surplus,
         samples=generator.read(folder, offset_s),
-        late=late.find(frame, levels, error_s),
+        late=late.find(frame, [*levels, *unobserved], error_s),
         brief=brief,
-        aside=frame["step"].isin([step.index for step in brief]).to_numpy(dtype=bool),
+        unobserved=unobserved,
+        aside=frame["step"].isin([step.index for step in (*brief, *unobserved)]).to_numpy(dtype=bool),
         telemetry=reading.read(folder, run),
     )

@@ -5,7 +5,7 @@ from markupsafe import Markup
 
 from llmload import __version__
 from llmload.plain import one_line
-from llmload.report import columns, failures, formulas, head, lengths, plots, positions
+from llmload.report import columns, failures, formulas, head, lengths, observer, plots, positions
 from llmload.report.building import Built
 from llmload.report.columns import MARKS, Table
 
@@ -29,6 +29,7 @@ def text(built: Built) -> str:
         tables=[(table, heads(table), formulas.under(table.name, built.facts)) for table in built.tables],
         asked=" ".join(columns.asked(built.summary["rows"])),
         failures=failures.find(built.facts),
+        observer=observer,
         labels=labels,
         lengths=[
             (item.workload, name, lengths.cells(spread), source)

@@ -31,6 +31,8 @@ class Step:
     """run.json knows this step."""
     held: bool = True
     """False for a level set by hand that was left before it was held for long enough: it makes no row."""
+    observed: bool = True
+    """False for the step that was repeated with all sampling paused: it makes no row either (`observer`)."""
 
     @property
     def window_s(self) -> float | None:
@@ -60,7 +62,7 @@ class Step:
     def named(self) -> str:
         """The step in a sentence: `the step with 8 in flight`; its index only where it asks for nothing."""
         if self.concurrency is not None:
-            return f"the step with {self.words}"
+            return f"the step with {self.words}" + ("" if self.observed else ", repeated without sampling,")
         return f"the step at {self.words}" if self.rate is not None else self.words
 
 
@@ -104,6 +106,7 @@ def find(said: Iterable[dict[str, Any]], frame: pd.DataFrame, missing: tuple[Los
                 lasted_s=max(0.0, (facts.get("ended_at") or 0.0) - (facts.get("started_at") or 0.0)),
                 known=item is not None,
                 held=facts.get("held") is not False,
+                observed=facts.get("observed") is not False,
             )
         )
     return tuple(result)

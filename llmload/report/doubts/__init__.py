@@ -6,7 +6,7 @@ several have the same trouble. Adding a doubt is adding a function to the list.
 
 from collections.abc import Callable, Iterator
 
-from llmload.report.doubts import answers, arrivals, enough, failing, ourselves, timing
+from llmload.report.doubts import answers, arrivals, enough, failing, observing, ourselves, timing
 from llmload.report.doubts.case import Case
 
 Doubt = Callable[[Case], Iterator[str]]
@@ -43,6 +43,7 @@ DOUBTS: tuple[Doubt, ...] = (
     answers.prompts_cut,
     answers.prompt_lengths,
     timing.blocking,
+    observing.at_samples,
     answers.models,
     timing.forty,
     timing.cache,
