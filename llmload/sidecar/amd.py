@@ -228,7 +228,7 @@ class Backend:
         """All GPUs now. Raises Gone."""
         readings = [self._reading(card, slow=slow) for card in self._cards]
         if not any(reading.up for reading in readings):
-            raise Gone("none of the AMD GPUs answers any more")
+            raise Gone("none of the AMD GPUs answers any more; it is tried again")
         return readings
 
     def close(self) -> None:
@@ -283,7 +283,7 @@ class Backend:
                 self._count(operation, error)
                 code = getattr(error, "err_code", None)
                 if code in NO_DRIVER:
-                    raise Gone(f"the AMD driver went away ({_name(error)})") from error
+                    raise Gone(f"the AMD driver went away ({_name(error)}); it is tried again") from error
                 if code in NOT_SUPPORTED:
                     card.skipped.add(operation)
                 elif code != NO_PERMISSION:

@@ -161,13 +161,13 @@ class Sampler:
         except Absent as error:
             if self.kept.last_at is None and not self._wait_for_driver:
                 raise
-            self._failed("absent", str(error))
+            self._failed("absent", f"{error}; waiting for it")
         except Gone as error:
             self._failed("gone", str(error))
         except Hopeless:
             raise
         except Exception as error:  # noqa: BLE001  (whatever a driver's library comes up with, the page goes on)
-            self._failed("error", f"unexpected {type(error).__name__}: {error}")
+            self._failed("error", f"unexpected {type(error).__name__}: {error}; it is tried again")
         else:
             ended = self._clock()
             if slow:
@@ -199,7 +199,7 @@ class Sampler:
         now = self._clock()
         if sentence != self._said or now >= self._say_again:
             self._said, self._say_again = sentence, now + SAY_AGAIN_S
-            self._say(f"{sentence}; trying again")
+            self._say(sentence)
 
     def _keep(self, outcome: str, **changes: object) -> None:
         outcomes = {**self.kept.outcomes, outcome: self.kept.outcomes[outcome] + 1}

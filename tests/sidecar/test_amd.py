@@ -144,7 +144,8 @@ def test_what_is_absent_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "amdsmi", None)  # as if it were not installed
     with pytest.raises(Absent, match=r"pip install \"llmload\[amd\]\""):
         kinds.backend("amd", ())
-    monkeypatch.setattr("importlib.import_module", lambda _: {}["libamd_smi.so"])  # as the package itself does
+    libraries: dict[str, object] = {}
+    monkeypatch.setattr("importlib.import_module", lambda _: libraries["libamd_smi.so"])  # as the package does
     with pytest.raises(Absent, match="ROCM_PATH"):
         Backend(())
     monkeypatch.undo()
