@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 ENGINE ?= simulate
 
-.PHONY: demo test check bench lock clean
+.PHONY: demo test check bench dashboards dashboard-pictures lock clean
 .DELETE_ON_ERROR:
 
 # The environment, from the lock files. --no-deps: the lock is complete, and nothing outside it gets in.
@@ -36,6 +36,13 @@ check: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.bench
+
+dashboards: $(VENV)/dev.stamp
+	$(BIN)/python -m dashboards.build
+
+PROMETHEUS ?= http://127.0.0.1:9090
+dashboard-pictures: $(VENV)/dev.stamp
+	$(BIN)/python -m dashboards.draw $(PROMETHEUS)
 
 lock: $(VENV)/dev.stamp
 	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links -o requirements.lock pyproject.toml

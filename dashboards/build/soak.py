@@ -22,6 +22,14 @@ COUNTERS = (
 """The counter of tokens of every engine that llmload knows; it falls when the engine begins anew."""
 
 
+GROWTH = (
+    f"max by (instance, gpu, uuid) (deriv(llmload_gpu_memory_used_bytes{{{GPU}}}[30m])"
+    f" and min_over_time(llmload_gpu_memory_used_bytes{{{GPU}}}[30m])"
+    f" > 0.5 * max_over_time(llmload_gpu_memory_used_bytes{{{GPU}}}[30m])) * 3600"
+)
+"""Bytes an hour. While an engine fills or empties its memory there is no slope to speak of."""
+
+
 def drift(q: float, histogram: str) -> str:
     """A quantile less that of an hour ago, as a share of it."""
     return f"{quantile(q, histogram)} / ({quantile(q, histogram, ago=AGO)} > 0) - 1"
@@ -39,7 +47,7 @@ def quantile_by_hour(q: float, histogram: str) -> str:
 
 SUMMARY = [
     figure(
-        101, "TTFT p99 against an hour ago",
+        101, "TTFT p99, an hour's drift",
         "Of five minutes, less that of the same five an hour before, as a share of it. Over 20 % is an alert. Only of "
         "use while the load is the same; blank in the first hour. The report's verdict is of raw values.",
         "percentunit", Query(drift(0.99, TTFT), "drift"), thresholds=[(0.1, WARN), (0.2, BAD)], interval=EVERY,
@@ -51,10 +59,10 @@ SUMMARY = [
         least=0, most=1, decimals=2,
     ),
     figure(
-        103, "GPU memory grows",
-        "Slope of 30 minutes, per hour, worst GPU. An engine fills what it allocates once; what goes on growing is a "
-        "leak. Over 1 % of the memory an hour is an alert.",
-        "bytes", Query(f"max(deriv(llmload_gpu_memory_used_bytes{{{GPU}}}[30m])) * 3600", "per hour"),
+        103, "GPU memory grows, per hour",
+        "Slope of 30 minutes, worst GPU; blank while an engine starts. An engine fills what it allocates once; what "
+        "goes on growing is a leak. Over 1 % of the memory an hour is an alert.",
+        "bytes", Query(f"max({GROWTH})", "per hour"),
         thresholds=[(100e6, WARN), (1e9, BAD)], decimals=1, interval="1m",
     ),
     figure(
@@ -63,9 +71,9 @@ SUMMARY = [
         thresholds=[(0.8, WARN), (0.95, BAD)], least=0, most=1, decimals=0, nothing="no engine is scraped",
     ),
     figure(
-        105, "Engine restarts in the chosen time",
-        "How often a counter of the engine fell back. Figures before and after are those of two engines: a cold cache, "
-        "and memory that was given back.",
+        105, "Engine restarts",
+        "How often a counter of the engine fell back in the chosen time. Figures before and after are those of two "
+        "engines: a cold cache, and memory that was given back.",
         "short", Query(f"max(resets({COUNTERS}[$__range]))", "restarts", instant=True), thresholds=[(1, BAD)],
         decimals=0, nothing="no engine is scraped",
     ),
@@ -157,10 +165,9 @@ MEMORY = [
     ),
     chart(
         402, "GPU memory: growth per hour",
-        "Slope of 30 minutes. For an hour over 0: reckon when the rest is used up, and look for the engine's leak.",
-        "bytes",
-        Query(f"max by (instance, gpu, uuid) (deriv(llmload_gpu_memory_used_bytes{{{GPU}}}[30m])) * 3600", NAMED),
-        least=None, interval="1m",
+        "Slope of 30 minutes; blank while an engine starts. Over 0 for hours: reckon when the rest is used "
+        "up, and look for the engine's leak.",
+        "bytes", Query(GROWTH, NAMED), least=None, interval="1m",
     ),
     chart(
         403, "GPU memory left", "Share that is free. Keep a fifth: under it long prompts may not fit.",
