@@ -37,10 +37,6 @@ MOST_FAILURES = 3
 NOT_PROMETHEUS = "its answer is none of a Prometheus; expected its base URL, as http://127.0.0.1:9090"
 
 
-class Refused(Unread):
-    """Prometheus answered, and said no."""
-
-
 class Prometheus:
     """One Prometheus and which of its GPU series are wanted."""
 
@@ -98,8 +94,7 @@ class Prometheus:
                 f"{self.source}: its clock is {offset_s:+.1f} s from this machine's; its samples were moved by that"
             )
         beyond_s = 1.5 * (step_s or USUAL_INTERVAL_S)
-        time.sleep(min(LONGEST_WAIT_S, max(0.0, to_s + beyond_s - self._anchor_s - time.perf_counter())))
-        for scraped in self._pieces(from_s + offset_s - beyond_s, to_s + offset_s + beyond_s):
+        for scraped in self._pieces(from_s - beyond_s, to_s + beyond_s, offset_s, beyond_s):
             made = []
             for (target, moment), samples in scraped.items():
                 source = f"{self.source} {target}"
@@ -126,31 +121,41 @@ class Prometheus:
             self._notes.add(f"{source}: {remark}")
         return line | rows.told(seen, at)
 
-    def _pieces(self, begin: float, end: float) -> Iterator[dict[tuple[str, float], list[Sample]]]:
-        """The scrapes of each piece of this time, by Prometheus' clock."""
-        piece_s, at, in_a_row = PIECE_S, begin, 0
-        while at < end:
-            until = min(end, at + piece_s)
+    def _pieces(
+        self, from_s: float, to_s: float, offset_s: float, settled_s: float
+    ) -> Iterator[dict[tuple[str, float], list[Sample]]]:
+        """The scrapes of each piece of this time.
+
+        What has just been scraped may not be stored yet, so the last piece, from so long ago on, is waited for.
+        """
+        stored_s = self._anchor_s + time.perf_counter() - settled_s
+        piece_s, at, in_a_row = PIECE_S, from_s, 0
+        while at < to_s:
+            until = min(to_s, at + piece_s)
+            if at < stored_s < until:
+                until = stored_s
+            now_s = self._anchor_s + time.perf_counter()
+            time.sleep(min(LONGEST_WAIT_S, max(0.0, until - now_s)))
             try:
-                # A millisecond more than the piece: the edges are cut by who reads it.
-                query = f"{self.selector}[{round((until - at) * 1e3) + 1}ms]"
-                scraped = _scrapes(self._query(query, until, LIMIT_S), at, until)
-                self._queries.append(query)
-                yield scraped
+                yield self._piece(at + offset_s, until + offset_s)
                 in_a_row = 0
-            except (TooLarge, Refused) as unread:
+            except Unread as unread:
                 if piece_s > SMALLEST_S and (isinstance(unread, TooLarge) or "too many samples" in str(unread)):
                     piece_s /= 2
                     continue
-                self._fail(at, until, unread)
-                in_a_row += 1
-            except Unread as unread:
                 self._fail(at, until, unread)
                 in_a_row += 1
             if in_a_row == MOST_FAILURES:
                 self._notes.add(f"{self.source}: {in_a_row} queries failed in a row; later samples were not asked for")
                 return
             at = until
+
+    def _piece(self, after: float, until: float) -> dict[tuple[str, float], list[Sample]]:
+        # A millisecond more than the piece is asked for: the edges are cut here.
+        query = f"{self.selector}[{round((until - after) * 1e3) + 1}ms]"
+        scraped = _scrapes(self._query(query, until, LIMIT_S), after, until)
+        self._queries.append(query)
+        return scraped
 
     def _fail(self, at: float, until: float, why: Unread) -> None:
         self.failed += 1
@@ -198,7 +203,7 @@ class Prometheus:
             said = one_line(str(told["error"]))[:300]
         except (ValueError, TypeError, LookupError):
             raise Unread(f"HTTP {answer.status}: {NOT_PROMETHEUS}") from None
-        raise Refused(f"it refused the query: {said}")
+        raise Unread(f"it refused the query: {said}")
 
 
 def _scrapes(

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,8 +91,11 @@ class Sampler:
     def pause(self) -> list[str]:
         """Look no more, and have sidecars pause; returns the sources that go on by themselves."""
         for source in self._all:
-            source.pause(paused=True)
-        went_on = self._post_pause()
+            source.pause()
+        for source in self._all:
+            source.tell_paused(paused=True)
+        went_on = [source.source for source, page in self._gpus if not page.is_sidecar]
+        went_on += self._post("pause", f"seconds={PAUSE_S}")
         if self._prometheus is not None:
             went_on.append(self._prometheus.source)
         if self._resumed.is_set():
@@ -99,25 +103,26 @@ class Sampler:
             threading.Thread(target=self._keep_paused, daemon=True).start()
         return went_on
 
-    def _post_pause(self) -> list[str]:
-        """Ask each sidecar to pause; returns the sources that did not say yes."""
-        query = f"seconds={PAUSE_S}"
-        return [source.source for source, page in self._gpus if not (page.is_sidecar and page.post("pause", query))]
+    def _post(self, place: str, query: str = "") -> list[str]:
+        """Tell all sidecars at once to pause or to resume; returns those that did not say yes."""
+        sidecars = [(source.source, page) for source, page in self._gpus if page.is_sidecar]
+        with ThreadPoolExecutor(max(1, len(sidecars))) as pool:
+            said = list(pool.map(lambda sidecar: sidecar[1].post(place, query), sidecars))
+        return [name for (name, _), yes in zip(sidecars, said, strict=True) if not yes]
 
     def _keep_paused(self) -> None:
         while not self._resumed.wait(PAUSE_S / 2):
-            self._post_pause()
+            self._post("pause", f"seconds={PAUSE_S}")
 
     def resume(self) -> None:
         """Go on looking."""
         if self._resumed.is_set():
             return
         self._resumed.set()
-        for source, page in self._gpus:
-            if page.is_sidecar and not page.post("resume"):
-                self.notes.add(f"{source.source}: could not be told to go on; it does so by itself within {PAUSE_S} s")
+        for name in self._post("resume"):
+            self.notes.add(f"{name}: could not be told to go on; it does so by itself within {PAUSE_S} s")
         for source in self._all:
-            source.pause(paused=False)
+            source.tell_paused(paused=False)
 
     def end(self, fetch: tuple[float, float] | None = None) -> dict[str, object]:
         """It is over. With a time to fetch (Unix seconds): after one last look at each source, and what Prometheus has.

@@ -56,7 +56,7 @@ class Source(threading.Thread):
         """False: it was a guess; if the first look fails, there is no such source."""
         self._over = threading.Event()
         self._busy = threading.Lock()
-        self._paused = False
+        self._paused = self._told_paused = False
         self._last = False
         self._first_error = ""
 
@@ -81,13 +81,17 @@ class Source(threading.Thread):
         """True for a guess that was wrong."""
         return not self._needed and self.looks == self.failed == 1
 
-    def pause(self, *, paused: bool) -> None:
-        """Stop looking, or begin again; a look that is under way is waited for."""
+    def pause(self) -> None:
+        """Look no more from now on; a look that is under way goes on."""
+        self._paused = True
+
+    def tell_paused(self, *, paused: bool) -> None:
+        """Write that it is paused, after the look that may be under way; or that it is no more, and go on looking."""
         with self._busy:
-            if paused != self._paused and not self.is_absent:
-                self._paused = paused
+            if paused != self._told_paused and not self.is_absent:
                 now = time.perf_counter()
                 self._lines.write({"at": self._anchor_s + now, "source": self.source, "paused": paused})
+            self._paused = self._told_paused = paused
 
     def over(self, *, last: bool) -> None:
         """End, after one last look if asked for; `join` waits for it."""
