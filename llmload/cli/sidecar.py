@@ -123,13 +123,11 @@ def main(args: argparse.Namespace) -> int:
         Console(highlight=False, soft_wrap=True).print(table(look))
     else:
         with Server(wanted.host, wanted.port, sampler, Page(sampler, wanted.kind)) as server:
-            threading.Thread(target=server.serve_forever, name="pages", daemon=True).start()
             sampler.start()
             if watch.until(lambda: any(sampler.kept.outcomes.values())):
                 _greet(wanted, server.server_port, sampler)
                 watch.until(lambda: False)
             watch.end()
-            server.shutdown()
     if lines is not None and lines.failure is not None:
         raise lines.failure
     return Exit.OK

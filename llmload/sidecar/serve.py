@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from prometheus_client.exposition import choose_encoder
@@ -19,6 +19,8 @@ from llmload.sidecar.sampler import Sampler
 
 AT_ONCE = 16
 LIMIT_S = 5.0
+POLL_S = 0.1
+"""So long the end waits for it."""
 PAUSE_MOST_S = 3600.0
 HINT = "/metrics for Prometheus, /health, POST /pause?seconds=N, POST /resume"
 PLAIN = "text/plain; charset=utf-8"
@@ -29,7 +31,7 @@ Answer = tuple[int, str, str | bytes]
 
 
 class Server(ThreadingHTTPServer):
-    """Listens from the beginning; serves when `serve_forever` is called. Raises Stop if it cannot listen."""
+    """Serves while its block runs, in a thread. Raises Stop if it cannot listen."""
 
     daemon_threads = True
     request_queue_size = AT_ONCE
@@ -46,6 +48,16 @@ class Server(ThreadingHTTPServer):
                 f"cannot listen on {host}:{port}: {why}; is another sidecar running? Name another place with --port "
                 "and --host"
             ) from error
+
+    def __enter__(self) -> Self:
+        """Serve."""
+        threading.Thread(target=self.serve_forever, args=(POLL_S,), name="pages", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Serve no more."""
+        self.shutdown()
+        self.server_close()
 
     def server_bind(self) -> None:
         """As usual, without asking a name server what this machine is called."""
