@@ -6,6 +6,7 @@ from pathlib import Path
 
 from llmload.cli import outlet
 from llmload.exits import Exit, Stop
+from llmload.load import options
 
 FORMATS = ("table", "markdown", "csv", "json", "html")
 
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="exit with 1 if a larger share (0 to 1) of the measured attempts failed",
     )
+    parser.add_argument("--bucket", metavar="TIME", help=options.BUCKET)
     parser.add_argument("--no-files", action="store_true", help="only print; write nothing into the run folders")
 
 
@@ -43,9 +45,10 @@ def main(args: argparse.Namespace) -> int:
         gates.parse(text)  # before anything is read
     if args.max_fail_ratio is not None and not 0 <= args.max_fail_ratio <= 1:
         raise Stop(f"--max-fail-ratio: expected a share from 0 to 1, got {args.max_fail_ratio:g}")
+    bucket_s = options.bucket_s(args)
     code = Exit.OK
     for folder in args.runs:
-        built = building.compute(folder, args.gate, args.max_fail_ratio)
+        built = building.compute(folder, args.gate, args.max_fail_ratio, bucket_s)
         if not args.no_files:
             files.write(built)
         if args.format == "table":

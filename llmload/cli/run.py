@@ -19,7 +19,7 @@ from rich.console import Console
 from llmload import handover, here, plain, ports
 from llmload.cli import attend, joining, launch
 from llmload.exits import Exit, Stop
-from llmload.load import options, reading, secrets
+from llmload.load import options, reading, secrets, sources
 from llmload.load.scenario import Scenario
 from llmload.record import runfolder
 from llmload.send import target
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gate", action="append", metavar="CONDITION", help="as ttft_ms.p50<=500 or success_share>=0.99@32"
     )
     parser.add_argument("--max-fail-ratio", type=float, metavar="X", help="exit code 1 if more than this share failed")
+    parser.add_argument("--bucket", metavar="TIME", help=options.BUCKET)
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="processes that send (1)")
     parser.add_argument("--web", action="store_true", help="serve Locust's web page while it runs")
     parser.add_argument(
@@ -82,6 +83,7 @@ def main(args: Namespace) -> int:
     """Check everything that can be checked without the endpoint, then run."""
     launch.check(args)
     options.metrics_port(args)
+    options.bucket_s(args)
     if args.worker:
         return work(args)
     host = args.host or os.environ.get(HOST)
@@ -94,10 +96,11 @@ def main(args: Namespace) -> int:
     secrets.check(scenario.key_env, os.environ.get(scenario.key_env), written)
     check_gates(args.gate or (), scenario)
     check_room(args, scenario)
+    again = sources.asked(args, scenario).repeated
     if host:
         target.resolve(host)
     if not host or args.dry_run:
-        return plan(scenario)
+        return plan(scenario, again)
     if args.master:
         check_port(ports.no_master(args.master_bind_host or here.ALONE, args.master_port or ports.MASTER))
     if args.web:
@@ -146,12 +149,14 @@ def check_gates(texts: Sequence[str], scenario: Scenario) -> None:
             raise Stop(f"--gate {text!r}: the scenario has no step of {gate.step:g}; expected one of: {there}")
 
 
-def plan(scenario: Scenario) -> int:
-    """Print what the run would take."""
+def plan(scenario: Scenario, again: int | None) -> int:
+    """Print what the run would take; `again` is what --observer-check repeats."""
     from llmload.load import forecast
 
     console = Console()
     console.print(forecast.of(scenario), soft_wrap=not console.is_terminal, highlight=False, markup=False)
+    if again is not None:
+        console.print(f"\nThe step with {again} in flight comes once more behind these, without sampling.")
     return Exit.OK
 
 
@@ -292,7 +297,7 @@ def report(args: Namespace, console: Console, folder: Path) -> int:
     """
     from llmload.report import building, files, terminal
 
-    built = building.compute(folder, args.gate or (), args.max_fail_ratio)
+    built = building.compute(folder, args.gate or (), args.max_fail_ratio, options.bucket_s(args))
     unwritten: Stop | None = None
     if not args.no_report:
         try:

@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from llmload.exits import VERDICTS, Exit
-from llmload.report import columns, doubts, facts, gates, positions, rows, verdict
+from llmload.report import columns, doubts, facts, gates, observer, positions, rows, verdict
 from llmload.report.columns import Table
 from llmload.report.doubts.case import Case
 from llmload.report.facts import Facts
 from llmload.report.gates import Judged
+from llmload.report.observer import Observed
 from llmload.report.rows import StepRows
+from llmload.report.soak import finding
+from llmload.report.soak import table as soak_table
+from llmload.report.soak.finding import Soak
 from llmload.report.verdict import Verdict
 
 
@@ -29,13 +33,26 @@ class Built:
     warnings: tuple[str, ...]
     gates: tuple[Judged, ...]
     failures: tuple[str, ...]
+    observed: Observed | None
+    """What --observer-check found."""
+    soak: Soak | None
+    """What became of the server through the longest window, where that is long."""
 
     @property
     def tables(self) -> list[Table]:
         """The tables, as text."""
-        return columns.tables(
+        return self._tables(soak_table.WHOLE)
+
+    @property
+    def short_tables(self) -> list[Table]:
+        """The same with as much of a soak as a terminal has room for."""
+        return self._tables(soak_table.SHORT)
+
+    def _tables(self, soak: str) -> list[Table]:
+        found = columns.tables(
             self.summary["rows"], {item.step.index: item.health.workers_needed for item in self.steps}
         )
+        return found if self.soak is None else [*found, soak_table.table(self.soak, soak)]
 
     @property
     def exit_code(self) -> Exit:
@@ -48,12 +65,20 @@ class Built:
         return f"gates and steps: FAILED (exit code {int(self.exit_code)})" if self.failures else None
 
 
-def compute(folder: Path, conditions: Sequence[str] = (), max_fail_ratio: float | None = None) -> Built:
-    """The figures and the verdict, without a file."""
+def compute(
+    folder: Path,
+    conditions: Sequence[str] = (),
+    max_fail_ratio: float | None = None,
+    bucket_s: float | None = None,
+) -> Built:
+    """The figures and the verdict, without a file. `bucket_s` cuts the longest window into parts, even a short one."""
     parsed = [gates.parse(text) for text in conditions]
     known = facts.read(folder)
     steps = rows.build(known)
-    word = verdict.of_run(known, steps)
+    observed = observer.find(known)
+    repeated = () if observed is None else observed.steps
+    soak = finding.find(known, bucket_s)
+    word = verdict.of_run(known, [*steps, *repeated])
     table = [row for item in steps for row in item.rows]
     summary: dict[str, Any] = {
         "schema": 1,
@@ -62,6 +87,7 @@ def compute(folder: Path, conditions: Sequence[str] = (), max_fail_ratio: float 
         "verdict": word.word,
         "reasons": list(word.reasons),
         "rows": table,
+        **({} if soak is None else {"soak": soak.as_dict()}),
     }
     judged = tuple(gates.judge(gate, table) for gate in parsed)
     failures = [f"gate {item.gate.text} does not hold: {item.words}" for item in judged if not item.holds]
@@ -69,7 +95,8 @@ def compute(folder: Path, conditions: Sequence[str] = (), max_fail_ratio: float 
     if max_fail_ratio is not None and (share is None or share > max_fail_ratio):
         got = "nothing was measured" if share is None else f"{share:.2%} of the measured attempts failed"
         failures.append(f"{got}; --max-fail-ratio allows {max_fail_ratio:.2%}")
-    failures += verdict.without_success(known, steps)
-    warnings = tuple(doubts.all_of(Case(known, steps)))
+    failures += verdict.without_success(known, steps) + verdict.without_success(known.unsampled, repeated)
+    warnings = (*(() if observed is None else observed.warnings), *doubts.all_of(Case(known, steps)))
+    warnings += () if soak is None else soak.warnings
     speeds = positions.speeds(known)
-    return Built(folder, known, steps, word, summary, speeds, warnings, judged, tuple(failures))
+    return Built(folder, known, steps, word, summary, speeds, warnings, judged, tuple(failures), observed, soak)

@@ -30,12 +30,18 @@ FORMATS: dict[str, Callable[[Built], str]] = {
 
 FILES = {"summary.json": "json", "table.csv": "csv", "report.md": "markdown", "report.html": "html"}
 """What is written, and in which format."""
+SOAK = "soak.csv"
+"""And of a soak this, its buckets."""
 
 
 def write(built: Built) -> None:
     """Write all files, each replaced by rename. Raises Stop(USAGE) if that cannot be done."""
     for name, kind in FILES.items():
         _replace(built.folder / name, FORMATS[kind](built))
+    if built.soak is not None:
+        _replace(built.folder / SOAK, csv_out.soak(built.soak))
+    else:
+        (built.folder / SOAK).unlink(missing_ok=True)  # of a report with buckets, which this one has not
 
 
 def _replace(path: Path, text: str) -> None:

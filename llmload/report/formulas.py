@@ -4,6 +4,7 @@ from llmload.report import slip
 from llmload.report.facts import Facts
 from llmload.report.percentiles import percentile
 from llmload.report.rows import stall_ms
+from llmload.report.soak import table as soak_table
 
 
 def under(table: str, facts: Facts) -> list[tuple[str, str]]:
@@ -51,6 +52,7 @@ def under(table: str, facts: Facts) -> list[tuple[str, str]]:
             ("ms", "what the server timed itself: rise of its sums / rise of its counts inside the window"),
             ("hits", "prompt tokens found in the prefix cache / looked up; taken: drafted tokens that were accepted"),
         ],
+        soak_table.WHOLE: soak_table.formulas(),
     }  # fmt: skip
     return formulas[table]
 

@@ -65,6 +65,8 @@ def load(facts: Facts) -> str:
     """The load in a sentence."""
     plan, steps = told(facts.scenario.get("load")), len(facts.steps)
     window = f"window of {plan.get('window_s', 0):g} s"
+    if "hold_s" in plan:
+        window += f", the largest held for {span(plan['hold_s'])}"
     if facts.loop == "steps":
         return f"closed loop, {', '.join(str(level) for level in plan['steps'])} in flight, {window}"
     if facts.loop == "rate":

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from llmload.plain import one_line
-from llmload.report import columns, failures, formulas, head, lengths
+from llmload.report import columns, failures, formulas, head, lengths, observer
 from llmload.report.building import Built
 from llmload.report.columns import Table
 from llmload.report.lengths import Lengths
@@ -14,6 +14,9 @@ def text(built: Built) -> str:
     parts = [f"# {_plain(str(built.summary['run']))}", ""]
     parts += [_verdict(built), ""]
     parts += _pairs(("", ""), head.what(built.facts))
+    if built.soak is not None:
+        parts += ["", f"Soak: **{built.soak.verdict.word}**", ""]
+        parts += [f"- {_plain(sentence)}" for sentence in (*built.soak.verdict.reasons, *built.soak.notes)]
     if built.warnings:
         parts += ["", "## WARNINGS", "", *(f"- {_plain(sentence)}" for sentence in built.warnings)]
     for table in built.tables:
@@ -22,6 +25,7 @@ def text(built: Built) -> str:
             parts += [f"- {name}: {_plain(words)}" for name, words in formulas.under(table.name, built.facts)]
     if not built.summary["rows"]:
         parts += ["", "The run has no step: nothing was measured."]
+    parts += _observed(built)
     parts += _lengths(lengths.find(built.facts))
     parts += _failures(built)
     parts += ["", "## Settings", "", *_pairs(("setting", "value"), head.settings(built.facts))]
@@ -64,6 +68,15 @@ def _table(table: Table) -> list[str]:
         rows.append(_row([_plain(cell) if cell else "" for cell in cells]))
     notes = [f"{_plain(sign)} {meaning}" for sign, meaning in table.marks.items()]
     return [*rows, *(["", "; ".join(notes)] if notes else [])]
+
+
+def _observed(built: Built) -> list[str]:
+    if built.observed is None:
+        return []
+    rows = ["", f"## {observer.TITLE}", "", _plain(built.observed.line), "", _row(observer.HEADINGS)]
+    rows.append("| --- | ---: | ---: | ---: | ---: | --- |")
+    rows += [_row([_plain(cell) for cell in figure.cells]) for figure in built.observed.figures]
+    return [*rows, "", f"- {observer.HOW}"]
 
 
 def _lengths(found: Sequence[Lengths]) -> list[str]:

@@ -7,8 +7,10 @@ own as well.
 import io
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import matplotlib as mpl
@@ -19,6 +21,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from llmload.load.spans import span
 from llmload.plain import one_line
 from llmload.report import columns, positions
 from llmload.report.building import Built
@@ -415,6 +418,68 @@ def _strokes(axes: Axes, strokes: list[tuple[float, float, int]], colour: str, n
         axes.plot([b for _, b, _ in strokes], [y for _, _, y in strokes], sign, color=colour, markersize=4)
 
 
+def _soak(key: str, unit: str) -> Draw:
+    """A figure's percentiles bucket by bucket; dotted lines where the engine began anew."""
+
+    def paint(axes: Axes, built: Built) -> str | None:
+        soak = built.soak
+        if soak is None:
+            return None
+        scale, word = (3600, "hours") if soak.cut.edges[-1] - soak.cut.begin >= 7200 else (60, "minutes")
+        edges = [(edge - soak.cut.begin) / scale for edge in soak.cut.edges]
+        drawn = False
+        for place, percent in enumerate(("p50", "p95", "p99")):
+            values = [look_up(row, [key, "ok", percent]) for row in soak.rows]
+            known = [np.nan if value is None else float(value) for value in values]
+            if all(np.isnan(known)):
+                continue
+            drawn = True
+            middles = [(begin + end) / 2 for begin, end in pairwise(edges)]
+            few = len(known) <= 100
+            axes.stairs(known, edges, baseline=None, color=COLOURS[place], linewidth=1.4, label=percent)
+            axes.plot(middles, known, MARKERS[place] if few else "", color=COLOURS[place])
+        if not drawn:
+            return None
+        for at in soak.restarts:
+            axes.axvline((at - soak.cut.begin) / scale, color=INK, linestyle=":", linewidth=1.2)
+        axes.set_xlim(0, edges[-1])
+        axes.set_xlabel(f"{word} since the window opened")
+        axes.set_ylabel(unit)
+        _from_zero(axes)
+        axes.legend(ncols=3)
+        anew = "; dotted: the engine began anew" if soak.restarts else ""
+        return f"Successes, {span(soak.cut.size_s)} by {span(soak.cut.size_s)}, by when they were sent{anew}."
+
+    return paint
+
+
+def _soak_failures(axes: Axes, built: Built) -> str | None:
+    soak = built.soak
+    if soak is None:
+        return None
+    words = Counter[str]()
+    for row in soak.rows:
+        words.update({word: n for word, n in row["outcomes"].items() if word != "ok"})
+    if not words:
+        return None
+    scale, word = (3600, "hours") if soak.cut.edges[-1] - soak.cut.begin >= 7200 else (60, "minutes")
+    edges = np.array([(edge - soak.cut.begin) / scale for edge in soak.cut.edges])
+    base = np.zeros(soak.cut.count)
+    for place, (outcome, _) in enumerate(words.most_common()):
+        share = np.array([100 * row["outcomes"].get(outcome, 0) / (row["started"] or 1) for row in soak.rows])
+        axes.bar(
+            edges[:-1], share, np.diff(edges), bottom=base, align="edge", color=COLOURS[place % len(COLOURS)],
+            hatch=("", "//", "..", "xx")[place // len(COLOURS) % 4], edgecolor="white", linewidth=0.4, label=outcome,
+        )  # fmt: skip
+        base += share
+    axes.set_xlim(0, float(edges[-1]))
+    axes.set_xlabel(f"{word} since the window opened")
+    axes.set_ylabel("% of the attempts")
+    axes.legend()
+    _from_zero(axes)
+    return f"What was no success, by outcome, {span(soak.cut.size_s)} by {span(soak.cut.size_s)}."
+
+
 SIZE = (6.4, 3.7)
 PLOTS: dict[str, tuple[Draw, tuple[float, float]]] = {
     "Time to first token": (_percentiles("ttft_ms", "TTFT, ms", 1), SIZE),
@@ -427,6 +492,9 @@ PLOTS: dict[str, tuple[Draw, tuple[float, float]]] = {
     "Distribution of gaps": (_gaps, SIZE),
     "Decode speed by position in the answer": (_positions, SIZE),
     "Failures by outcome": (_failures, SIZE),
+    "Time to first token through the soak": (_soak("ttft_ms", "TTFT, ms"), SIZE),
+    "Time between tokens through the soak": (_soak("itl_ms", "ITL, ms"), SIZE),
+    "Failures through the soak": (_soak_failures, SIZE),
     "Timeline of requests": (_timeline, (13.0, 4.2)),
 }
 """Every picture: its title, who draws it, its size in inches."""

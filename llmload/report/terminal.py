@@ -16,8 +16,10 @@ from llmload.report import columns, failures, formulas, grid, head
 from llmload.report.building import Built
 from llmload.report.columns import MARKS, Table
 from llmload.report.grid import Head
+from llmload.report.soak import judge
 
 STYLES = {"OK": "bold green", "DEGRADED": "bold yellow", "INCOMPLETE": "bold red"}
+SOAK_STYLES = {judge.STEADY: "bold green", judge.DRIFTS: "bold yellow", judge.SHORT: "bold"}
 WIDTH = 120
 
 
@@ -40,10 +42,12 @@ def rendered(built: Built, width: int = WIDTH) -> RenderableType:
     parts: list[RenderableType] = [Text(), _pairs(head.what(built.facts)), Text()]
     if not rows:
         parts.append(Text("  the run has no step: nothing was measured", style="bold red"))
-    for table in built.tables:
+    for table in built.short_tables:
         if table.lines:
             parts += [_title(table.title), *_table(table, width), *_marks(table)]
             parts += [_pairs(formulas.under(table.name, built.facts), "dim"), Text()]
+    if built.observed is not None:
+        parts += [_pairs([("observer check", built.observed.line)]), Text()]
     parts += _failures(built)
     if built.warnings:
         parts += [
@@ -57,6 +61,9 @@ def rendered(built: Built, width: int = WIDTH) -> RenderableType:
         parts.append(Text.assemble(f" gate {gate}: ", (word, style), f" ({words})"))
     missed = [sentence for sentence in built.failures if not sentence.startswith("gate ")]
     parts += [Text(f" {one_line(sentence)}", style="red") for sentence in missed]
+    if built.soak is not None:
+        parts.append(Text.assemble(" soak: ", (built.soak.verdict.word, SOAK_STYLES[built.soak.verdict.word])))
+        parts += _bullets([*built.soak.verdict.reasons, *built.soak.notes], "-")
     parts.append(Text.assemble(" verdict: ", (built.verdict.word, STYLES[built.verdict.word])))
     parts += _bullets(built.verdict.reasons, "-")
     if built.failed:

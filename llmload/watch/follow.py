@@ -5,20 +5,27 @@ Reads files only; the clock comes in. Figures here are for the eye: those that c
 from the same files afterwards.
 """
 
-import bisect
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from llmload.load import soak
 from llmload.load.scenario import Scenario
 from llmload.record import runfolder
 from llmload.record.record import CUT_BY_FAULT, CUT_BY_USER
+from llmload.watch.spread import Spread
 
 LIVE_S = 5.0
 """Tokens per second of a step that is running are those of the last so many seconds."""
+KEPT_S = 60.0
+"""Seconds for which single seconds of the workers are kept: one that came late still counts."""
+LONG_S = 1800.0
+"""A window from here on is shown part by part, like the hold of a soak."""
+SOME = 20
+"""Requests that a part must have to be shown."""
 
 
 STOPPED = (None, CUT_BY_USER, CUT_BY_FAULT)
@@ -54,6 +61,20 @@ class Tail:
 
 
 @dataclass(slots=True)
+class Part:
+    """An hour of a long window, or a shorter part of a shorter one: measured requests by when they were sent."""
+
+    ok: int = 0
+    failed: int = 0
+    ttft_ms: Spread = field(default_factory=Spread)
+
+    @property
+    def ended(self) -> int:
+        """Those that ended."""
+        return self.ok + self.failed
+
+
+@dataclass(slots=True)
 class Step:
     """One step as far as it has come. Counts are of measured requests, `warmup` aside."""
 
@@ -76,8 +97,14 @@ class Step:
     """Failures by outcome; what was cut, by who cut it."""
     by_class: Counter[str] = field(default_factory=Counter)
     """Measured requests that ended, by workload class."""
-    ttft_ms: list[float] = field(default_factory=list)
-    """Of measured successes, sorted."""
+    ttft_ms: Spread = field(default_factory=Spread)
+    """Of measured successes."""
+    part_s: float | None = None
+    """Of a long window: how long its parts are …"""
+    parts: dict[int, Part] = field(default_factory=dict)
+    """… and of these the first and the latest."""
+    seconds_events: int = 0
+    """Token-bearing events of the seconds that lay inside the window."""
     e2e_ms_sum: float = 0.0
     events: int = 0
     """Token-bearing events and …"""
@@ -106,8 +133,12 @@ class Step:
     @property
     def ttft_p50_ms(self) -> float | None:
         """Median over measured successes."""
-        n = len(self.ttft_ms)
-        return (self.ttft_ms[(n - 1) // 2] + self.ttft_ms[n // 2]) / 2 if n else None
+        return self.ttft_ms.percentile(50)
+
+    @property
+    def latest(self) -> int | None:
+        """The latest part of a long window that can be held against the first."""
+        return max((place for place, part in self.parts.items() if place and part.ended >= SOME), default=None)
 
 
 @dataclass(slots=True)
@@ -138,8 +169,12 @@ class Follower:
         self.run: dict[str, Any] = {}
         self.run_at: int | None = None
         self.streams: dict[str, int] = {}
-        self.ticks: list[tuple[float, int]] = []
-        """Wall clock and token-bearing events of each second of each worker."""
+        self.ticks: deque[tuple[float, int]] = deque()
+        """Wall clock and token-bearing events of each of the last seconds of each worker."""
+        for step in self.steps:
+            window_s = scenario.load.of_step(step.index).window_s
+            if window_s >= LONG_S or step.index == scenario.load.held:
+                step.part_s = soak.bucket_s(window_s)
 
     def look(self, now: float) -> View:
         """The run as its files tell it; `now` is wall-clock seconds."""
@@ -148,7 +183,9 @@ class Follower:
             self.count(row)
         for row in self.generator.new():
             self.streams[str(row.get("worker"))] = int(row.get("streams") or 0)
-            self.ticks.append((float(row.get("at") or 0), int(row.get("events") or 0)))
+            self.tick(float(row.get("at") or 0), int(row.get("events") or 0))
+        while self.ticks and self.ticks[0][0] < now - KEPT_S:
+            self.ticks.popleft()
         current = None
         for row in self.run.get("steps") or []:
             if row["step"] == len(self.steps) and row.get("observed") is False:  # the scenario does not know of it
@@ -179,6 +216,15 @@ class Follower:
         except (FileNotFoundError, orjson.JSONDecodeError):
             return
 
+    def tick(self, at: float, events: int) -> None:
+        """A second of a worker."""
+        self.ticks.append((at, events))
+        for row in reversed(self.run.get("steps") or []):
+            opened, closed = row.get("window_started_at"), row.get("window_ended_at")
+            if opened is not None and opened < at and 0 <= row["step"] < len(self.steps):
+                self.steps[row["step"]].seconds_events += events if closed is None or at <= closed else 0
+                return
+
     def count(self, row: dict[str, Any]) -> None:
         """Add one record to its step."""
         index = row.get("step")
@@ -197,14 +243,26 @@ class Follower:
             return
         step.by_class[str(row.get("workload"))] += 1
         step.e2e_ms_sum += row.get("end_ms") or 0.0
+        part = self.part(step, row)
         if row.get("outcome") == "ok":
-            step.ok += 1
+            step.ok, part.ok = step.ok + 1, part.ok + 1
             if row.get("ttft_ms") is not None:
-                bisect.insort(step.ttft_ms, row["ttft_ms"])
-        elif row.get("outcome") != "cancelled":
-            step.outcomes[str(row.get("outcome"))] += 1
-        elif row.get("error") not in STOPPED:
-            step.outcomes[str(row["error"])] += 1
+                step.ttft_ms.add(row["ttft_ms"])
+                part.ttft_ms.add(row["ttft_ms"])
+        elif row.get("outcome") != "cancelled" or row.get("error") not in STOPPED:
+            part.failed += 1
+            step.outcomes[str(row["error"] if row["outcome"] == "cancelled" else row.get("outcome"))] += 1
+
+    def part(self, step: Step, row: dict[str, Any]) -> Part:
+        """The part of a long window that a request was sent in; one that nobody looks at for any other."""
+        rows = self.run.get("steps") or []
+        opened = rows[step.index].get("window_started_at") if step.index < len(rows) else None
+        if step.part_s is None or opened is None or row.get("sent_at") is None:
+            return Part()
+        place = max(0, int((row["sent_at"] - opened) // step.part_s))
+        for old in [old for old in step.parts if 0 < old < place - 1]:
+            del step.parts[old]
+        return step.parts.setdefault(place, Part())
 
     def place(self, step: Step, row: dict[str, Any], now: float) -> None:
         """Phase and pace of a step from its row in run.json."""
@@ -235,13 +293,13 @@ class Follower:
         Events per second from generator.jsonl times the tokens per event of the records so far.
         """
         if closed is not None and opened is not None:
-            begin, end = opened, closed
+            events, seconds = step.seconds_events, closed - opened
         else:
             begin, end = now - LIVE_S, now - 1.0  # the second that is running is not written yet
-        lines = [events for at, events in self.ticks if begin < at <= end]
-        if not lines or not step.events or end <= begin:
+            events, seconds = sum(events for at, events in self.ticks if begin < at <= end), end - begin
+        if not events or not step.events or seconds <= 0:
             return None
-        return sum(lines) / (end - begin) * max(1.0, step.tokens / step.events)
+        return events / seconds * max(1.0, step.tokens / step.events)
 
 
 def remaining(scenario: Scenario, steps: list[Step], current: int) -> float:
@@ -252,7 +310,7 @@ def remaining(scenario: Scenario, steps: list[Step], current: int) -> float:
     flight, which is too hopeful for a server that is full; without any, windows are taken at their shortest. By rate
     it is known. Warm-up and drain are taken to last as they did last.
     """
-    load, step = scenario.load, steps[current]
+    load, step = scenario.load.of_step(current), steps[current]
     latest = [item for item in reversed(steps[: current + 1]) if item.window_s]
     warmup = next((item.warmup_s for item in latest if item.warmup_s is not None), load.warmup_s)
     drain = next((item.drain_s for item in latest if item.drain_s is not None), whole_s(latest))
@@ -262,8 +320,9 @@ def remaining(scenario: Scenario, steps: list[Step], current: int) -> float:
 
     def window(item: Step) -> float:
         per_s = item.rate if item.rate is not None else (pace or 0.0) * (item.concurrency or 0)
-        needed = load.window_requests / (rarest * per_s) if per_s else 0.0
-        return min(max(load.window_s, needed), load.window_cap_s)
+        own = scenario.load.of_step(item.index)
+        needed = own.window_requests / (rarest * per_s) if per_s else 0.0
+        return min(max(own.window_s, needed), own.window_cap_s)
 
     gone = step.phase_s or 0.0
     if step.phase == "drain":

@@ -5,6 +5,7 @@ Both are made of one `View` (follow.py) and nothing else. Knows no files and no 
 
 from collections import Counter
 from collections.abc import Sequence
+from math import ceil
 
 from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
@@ -12,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from llmload.load.scenario import Scenario
+from llmload.load.soak import HOUR_S
 from llmload.load.spans import span
 from llmload.watch.follow import Step, View
 
@@ -48,7 +50,7 @@ def phase(step: Step, scenario: Scenario) -> str:
 
 def window(step: Step, scenario: Scenario) -> str:
     """How long a window is open, and what it waits for: its seconds, then the class that has fewest."""
-    load, gone = scenario.load, step.window_s or 0.0
+    load, gone = scenario.load.of_step(step.index), step.window_s or 0.0
     now = span(round(gone))
     if gone < load.window_s:
         return f"{now} of {span(load.window_s)}"
@@ -60,6 +62,20 @@ def failures(steps: Sequence[Step]) -> str:
     """What became of the requests that failed, the most frequent first; empty if none did."""
     total = sum((step.outcomes for step in steps), Counter[str]())
     return ", ".join(f"{count} {outcome}" for outcome, count in total.most_common())
+
+
+def through(step: Step, scenario: Scenario) -> str:
+    """The latest part of a long window against its first: whether the server is still what it was."""
+    place, first = step.latest, step.parts.get(0)
+    if step.part_s is None or place is None or first is None:
+        return ""
+    now, window_s = step.parts[place], scenario.load.of_step(step.index).window_s
+    noun = "hour" if step.part_s == HOUR_S else f"part of {span(step.part_s)}"
+    words = f"{noun} {place + 1} of {max(place + 1, ceil(window_s / step.part_s))}"
+    late, early = now.ttft_ms.percentile(95), first.ttft_ms.percentile(95)
+    if late is not None and early:
+        words += f": TTFT p95 {amount(late, 'ms')}, {amount(early, 'ms')} in the first ({late / early - 1:+.0%})"
+    return f"{words}; failed {now.failed / now.ended:.1%}, {first.failed / first.ended:.1%} in the first"
 
 
 def left(view: View) -> str:
@@ -86,6 +102,7 @@ def line(view: View, scenario: Scenario) -> str:
         f"{step.not_sent} not sent" if step.not_sent else "",
         f"TTFT p50 {amount(step.ttft_p50_ms, 'ms')}",
         f"{amount(step.tokens_per_s)} tokens/s",
+        through(step, scenario),
         left(view),
     ]
     return " · ".join(part for part in parts if part)
@@ -102,6 +119,7 @@ def picture(view: View, scenario: Scenario) -> RenderableType:
     for step in view.steps:
         row(table, step, view, scenario)
     parts: list[RenderableType] = [head(view), Text(), table]
+    parts += [Text(f"\n{words}", "cyan") for step in view.steps if (words := through(step, scenario))]
     if failed := failures(view.steps):
         parts.append(Text(f"\nfailed: {failed}", "red"))
     if unsent := ", ".join(f"{step.not_sent} at {step.label}" for step in view.steps if step.not_sent):

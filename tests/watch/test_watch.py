@@ -13,6 +13,7 @@ from llmload.record import runfolder
 from llmload.record.record import CUT_BY_DRAIN, CUT_BY_USER
 from llmload.watch import show
 from llmload.watch.follow import Follower, Step, Tail, View, remaining, window_left
+from llmload.watch.spread import Spread
 
 SCENARIO = Scenario(
     "t",
@@ -134,8 +135,8 @@ def rendered(view: View, scenario: Scenario = SCENARIO) -> str:
 
 def test_picture_and_line_say_the_same() -> None:
     """Steps, counts, failures by outcome and the time left are in both."""
-    done = Step(0, 1, "done", ended_by="cap", ok=33, ttft_ms=[58.0], tokens_per_s=47.31)
-    live = Step(1, 4, "window", window_s=4.2, ok=1200, ttft_ms=[140.0, 145.0], tokens_per_s=1240.4)
+    done = Step(0, 1, "done", ended_by="cap", ok=33, ttft_ms=Spread([58.0]), tokens_per_s=47.31)
+    live = Step(1, 4, "window", window_s=4.2, ok=1200, ttft_ms=Spread([140.0, 145.0]), tokens_per_s=1240.4)
     live.outcomes.update(rate_limited=2, stall_timeout=1)
     view = View([done, live, Step(2, 8)], 1, 4, 75.0, 163.0, False, None)
     text = rendered(view)

@@ -53,19 +53,27 @@ def deviations(values: Floats, blocks: Counts, percents: tuple[int, ...], seed: 
     counts, low, width = _histogram(values, blocks)
     if width == 0.0:
         return [0.0] * len(percents)
-    draws = np.random.default_rng(seed).multinomial(BLOCKS, [1 / BLOCKS] * BLOCKS, size=DRAWS)
-    # BLAS on floats: whole numbers up to 2^53 are exact in them
-    upto = np.cumsum(draws.astype(np.float64) @ counts.astype(np.float64), axis=1)
-    upto = upto[upto[:, -1] > 0]
+    draws = np.random.default_rng(seed).multinomial(BLOCKS, [1 / BLOCKS] * BLOCKS, size=DRAWS).T
+    upto = np.cumsum(counts, axis=1)
+    totals = (draws * upto[:, -1:]).sum(axis=0)
+    draws, totals = draws[:, totals > 0], totals[totals > 0]
+
+    def below(bins: Counts) -> Counts:
+        """How many values of each draw lie in its bin or below."""
+        return np.asarray((draws * upto[:, bins]).sum(axis=0))
+
     found = []
     for percent in percents:
-        rank = upto[:, -1] * percent / 100
-        place = np.array([np.searchsorted(row, wanted, side="left") for row, wanted in zip(upto, rank, strict=True)])
-        row = np.arange(len(upto))
-        before = np.where(place > 0, upto[row, place - 1], 0.0)
-        inside = upto[row, place] - before
-        share = np.where(inside > 0, (rank - before) / np.where(inside > 0, inside, 1.0), 0.0)
-        found.append(float(np.std(low + (place + share) * width, ddof=1)) if len(upto) > 1 else math.inf)
+        rank = totals * percent / 100
+        first, last = np.zeros(len(totals), dtype=np.int64), np.full(len(totals), BINS - 1)
+        while (first < last).any():
+            middle = (first + last) // 2
+            enough = below(middle) >= rank
+            first, last = np.where(enough, first, middle + 1), np.where(enough, middle, last)
+        before = np.where(last > 0, below(np.maximum(last - 1, 0)), 0)
+        inside = below(last) - before
+        share = (rank - before) / np.maximum(inside, 1)
+        found.append(float(np.std(low + (last + share) * width, ddof=1)) if len(totals) > 1 else math.inf)
     return found
 
 

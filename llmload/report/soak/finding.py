@@ -67,10 +67,17 @@ class Soak:
             "notes": list(self.notes),
             "restarts_s": [round(at - self.cut.begin, 3) for at in self.restarts],
             "memory": [item.as_dict() for item in self.memory],
-            "buckets": [self._bucket(place, row) for place, row in enumerate(self.rows)],
+            "buckets": [self.bucket(place) for place in range(self.cut.count)],
         }
 
-    def _bucket(self, place: int, row: dict[str, Any]) -> dict[str, Any]:
+    def moved(self, bucket: int, key: tuple[str, int]) -> bool:
+        """Whether a percentile is another in a bucket than in the first full hour, by an amount that matters."""
+        line, place = self.lines[COMPARED.index(key)], bucket - self.cut.reference
+        return 0 <= place < len(line.changes) and line.moved(place)
+
+    def bucket(self, place: int) -> dict[str, Any]:
+        """One bucket."""
+        row = self.rows[place]
         changes = {figure: {f"p{p}": _shown(self.change(place, figure, p)) for p in PERCENTS} for figure in judge.NAMES}
         return {
             "bucket": place,
