@@ -31,11 +31,13 @@ class Busy:
             self._last_us,
             gpu=self._gpu,
             nothing=nvml.NVML_ERROR_NOT_FOUND,  # none since the last one
+            empty=(nvml.NVML_VALUE_TYPE_UNSIGNED_INT, ()),
         )
-        if got is not None:
-            kind, samples = got
-            for at, percent in sorted((one.timeStamp, number(kind, one.sampleValue)) for one in samples):
-                if self._last_us < at and self._last_us:
-                    self._seconds += (at - self._last_us) / 1e6 * percent / 100
-                self._last_us = max(self._last_us, at)
+        if got is None:
+            return {}
+        kind, samples = got
+        for at, percent in sorted((one.timeStamp, number(kind, one.sampleValue)) for one in samples):
+            if self._last_us < at and self._last_us:
+                self._seconds += (at - self._last_us) / 1e6 * percent / 100
+            self._last_us = max(self._last_us, at)
         return {"busy_seconds": self._seconds} if self._last_us else {}

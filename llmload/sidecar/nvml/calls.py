@@ -71,8 +71,16 @@ class Calls:
             return answer
         raise Refused(code) if code == nothing else self.refusal(operation or name, gpu, code)
 
-    def ask(self, call: Callable[..., Any], *args: Any, gpu: str, part: str = "", nothing: int | None = None) -> Any:
-        """The answer, or None where there is none; `nothing` is the code that says so without being an error.
+    def ask(
+        self,
+        call: Callable[..., Any],
+        *args: Any,
+        gpu: str,
+        part: str = "",
+        nothing: int | None = None,
+        empty: Any = None,
+    ) -> Any:
+        """The answer, or None where there is none; `empty` at the code `nothing`, which is no error then.
 
         What is not supported is not asked again before `again`. `part` tells two uses of one function apart.
         """
@@ -81,8 +89,8 @@ class Calls:
             return None
         try:
             return self.must(call, *args, gpu=gpu, operation=operation, nothing=nothing)
-        except Refused:
-            return None
+        except Refused as refused:
+            return empty if refused.code == nothing else None
 
     def again(self, gpu: str) -> None:
         """Ask this GPU everything again: what it can do may have changed."""

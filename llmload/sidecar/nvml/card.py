@@ -11,7 +11,7 @@ import pynvml as nvml
 
 from llmload.sidecar.backend import Reading
 from llmload.sidecar.nvml.busy import Busy
-from llmload.sidecar.nvml.calls import Calls, words
+from llmload.sidecar.nvml.calls import Calls, Lost, words
 from llmload.sidecar.nvml.fields import Fields
 from llmload.sidecar.nvml.gpm import Gpm
 from llmload.sidecar.nvml.mig import Migs
@@ -64,7 +64,13 @@ class Card:
             self._calls.again(self._uuid)
             self._migs.look()
             self._kept = dict(self._slow())
-        values = self._kept | dict(self._fast())
+        unknown = self._calls.unknown
+        fast = dict(self._fast())
+        if not fast and self._calls.unknown > unknown:
+            raise Lost("Unknown")  # not even NVML knows why, but nothing can be had from it
+        if self._gpm is not None:
+            fast |= self._gpm.read()
+        values = self._kept | fast | self._migs.read()
         return replace(self._base, migs=self._migs.labels(), values=values)
 
     def _fast(self) -> Iterator[tuple[str, float]]:
@@ -82,9 +88,6 @@ class Card:
             yield "temperature_celsius", float(celsius)
         yield from self._clocks()
         yield from self._fields.fast().items()
-        if self._gpm is not None:
-            yield from self._gpm.read().items()
-        yield from self._migs.read().items()
 
     def _clocks(self) -> Iterator[tuple[str, float]]:
         """Clocks, and what holds them down at this moment."""

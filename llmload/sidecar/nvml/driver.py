@@ -198,15 +198,12 @@ class Backend:
         return readings
 
     def _reading(self, seat: Seat, *, slow: bool) -> Reading:
-        before = self._calls.unknown
         if seat.card is not None:
             try:
                 reading = seat.card.read(slow=slow)
+                return replace(reading, values={**reading.values, **self._xids.values(seat.uuid)})
             except Lost:
                 self._lose(seat)
-            else:
-                if reading.values or self._calls.unknown == before:
-                    return replace(reading, values={**reading.values, **self._xids.values(seat.uuid)})
         return Reading(seat.number, seat.uuid, up=False)
 
     def close(self) -> None:
