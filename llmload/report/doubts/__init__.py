@@ -6,7 +6,7 @@ several have the same trouble. Adding a doubt is adding a function to the list.
 
 from collections.abc import Callable, Iterator
 
-from llmload.report.doubts import answers, arrivals, enough, failing, observing, ourselves, timing
+from llmload.report.doubts import answers, arrivals, enough, failing, gpus, observing, ourselves, servers, timing
 from llmload.report.doubts.case import Case
 
 Doubt = Callable[[Case], Iterator[str]]
@@ -17,6 +17,10 @@ DOUBTS: tuple[Doubt, ...] = (
     enough.cut_windows,
     ourselves.generator_bound,
     ourselves.own_limits,
+    gpus.throttled,
+    gpus.lost,
+    servers.started_anew,
+    servers.log_errors,
     failing.failures,
     failing.failing_classes,
     failing.failing_warmup,
@@ -47,6 +51,20 @@ DOUBTS: tuple[Doubt, ...] = (
     answers.models,
     timing.forty,
     timing.cache,
+    servers.prefix_hits,
+    servers.preempted,
+    servers.queue,
+    servers.first_tokens,
+    servers.tokens,
+    servers.unseen,
+    gpus.faults,
+    gpus.busy_before,
+    gpus.hosts,
+    gpus.badly_seen,
+    gpus.set_back,
+    gpus.integrated,
+    gpus.capped,
+    gpus.sources,
     ourselves.abandoned,
     ourselves.cold_connections,
 )

@@ -47,10 +47,10 @@ class Seen:
 
 def seen(telemetry: Telemetry, begin: float, end: float) -> list[Seen]:
     """Every GPU that should have been there in a window, seen or not."""
-    return [_seen(gpu, begin, end) for gpu in telemetry.gpus if _due(gpu, begin, end)]
+    return [_seen(gpu, begin, end) for gpu in telemetry.gpus if due(gpu, begin, end)]
 
 
-def _due(gpu: Gpu, begin: float, end: float) -> bool:
+def due(gpu: Gpu, begin: float, end: float) -> bool:
     """Whether a GPU was there, or nobody knows that it was not: the last that was told before the end was no loss."""
     up = gpu.at[gpu.at <= end]
     if not len(gpu.at) or (len(up) and up[-1] >= begin):
