@@ -38,7 +38,7 @@ ONCE_S = 0.5
 CHECK_S = 0.1
 HANGS_S = 3.0
 """A call into the driver that takes so long is told."""
-GRACE_S = 5.0
+GRACE_S = 3.0
 """A driver has so long to let go at the end."""
 
 

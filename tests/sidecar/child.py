@@ -57,6 +57,10 @@ class Child:
         """One value of the page, without `llmload_gpu_` in its name."""
         return self.page().get((f"llmload_gpu_{key[0]}", *key[1:]))
 
+    def first(self) -> None:
+        """Wait until it has values."""
+        self.until(lambda: self.value("collect_success"))
+
     def until(self, true: Callable[[], Any], timeout_s: float = LIMIT_S) -> Any:
         """Wait until something is true, and give it."""
         deadline = time.monotonic() + timeout_s
