@@ -1,0 +1,1 @@
+"""Tests of the process that samples pages of GPUs and servers."""
