@@ -58,13 +58,15 @@ def families(tally: Tally) -> Iterator[Family]:
          "version": about.version},
         1,
     )  # fmt: skip
+    # Successes are told from the beginning on: a rate sees nothing of what a series came into the world with.
+    outcomes = {(code, "ok"): 0 for code in range(len(tally.groups))} | totals.outcomes
     yield Family(
         "llmload_requests_total",
         "counter",
         "Attempts that ended, by outcome.",
         tuple(
             Sample(n, {"outcome": word, "workload": tally.groups.names[code]})
-            for (code, word), n in sorted(totals.outcomes.items())
+            for (code, word), n in sorted(outcomes.items())
         ),
     )
     yield from of_promise(tally)

@@ -322,8 +322,11 @@ def test_odd_names_are_escaped_and_a_rate_is_a_target() -> None:
     """What is read back is what was named; the schedule's lag is there, and no concurrency."""
     page = generate_latest(Families(fed())).decode()
     families = {family.name: family for family in text_string_to_metric_families(page)}
-    requests = {sample.labels["workload"]: sample.value for sample in families["llmload_requests"].samples}
-    assert requests == {'a "class"': 1.0, "new\nline": 1.0}
+    requests = {(s.labels["workload"], s.labels["outcome"]): s.value for s in families["llmload_requests"].samples}
+    assert requests == {
+        ('a "class"', "ok"): 1.0, ("back\\slash", "ok"): 0.0, ("new\nline", "ok"): 0.0,
+        ("new\nline", "connect_error"): 1.0,
+    }  # fmt: skip
     assert families["llmload_step_target_requests_per_second"].samples[0].value == 2.5
     assert "llmload_step_target_concurrency" not in families
     late = {(s.name, s.labels["workload"]): s.value for s in families["llmload_schedule_lag_seconds"].samples}
