@@ -34,7 +34,7 @@ NOW = [
         decimals=0, nothing="no sidecar is scraped",
     ),
     figure(
-        102, "Power", "All chosen GPUs together, from their energy counters.", "watt",
+        102, "Power", "All chosen GPUs together, from their energy counters; by GPU it is below.", "watt",
         Query(f"sum({ENERGY})", "power"), interval="5s", decimals=0,
     ),
     figure(
@@ -44,8 +44,9 @@ NOW = [
         "joule", Query(share(f"sum({ENERGY})", TOKENS), "J/token"), interval="30s", decimals=2, nothing="no load",
     ),
     figure(
-        104, "Energy in the chosen time", "Joules by the GPUs' counters.", "joule",
-        Query(f"sum(increase(llmload_gpu_energy_joules_total{{{GPU}}}[$__range]))", "energy", instant=True), decimals=0,
+        104, "Energy in the chosen time", "What the chosen GPUs used in it, by their counters, load or no load.",
+        "joule", Query(f"sum(increase(llmload_gpu_energy_joules_total{{{GPU}}}[$__range]))", "energy", instant=True),
+        decimals=0,
     ),
     figure(
         105, "Held down by heat or brake",
@@ -275,7 +276,8 @@ SIDECAR = [
         "Per second. Errors of one operation for ever: these GPUs do not tell it; more and more: "
         "permission or driver.",
         "cps", host(f"sum by (instance) (rate(llmload_gpu_backend_calls_total{{}}[{RATE}]))", "calls"),
-        host(f"sum by (operation, error) (rate(llmload_gpu_nvml_errors_total{{}}[{RATE}]))", "{{operation}} {{error}}"),
+        *[host(f"sum by (operation, error) (rate(llmload_gpu_{library}_errors_total{{}}[{RATE}]))",
+               "{{operation}} {{error}}") for library in ("nvml", "amdsmi")],
         width=6, interval="10s",
     ),
 ]  # fmt: skip

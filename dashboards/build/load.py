@@ -169,10 +169,10 @@ OFFERED = [
         Query(added("llmload_input_tokens_total"), "input"), interval=EVERY,
     ),
     chart(
-        304, "Failures by outcome",
-        "Attempts that did not succeed, per second. Refusals (rate_limited, overloaded), time-outs and broken streams "
-        "have different causes; the README's table of outcomes names them.",
-        "reqps", Query(added(REQUESTS, f'{CLASS}, outcome!="ok"', by="outcome"), "{{outcome}}"),
+        304, "Failures by outcome, and what was not sent",
+        "Attempts per second that did not succeed or, by rate, found no room in flight. Refusals "
+        "(rate_limited, overloaded), time-outs and broken streams have different causes; the README's table of outcomes names them.",
+        "reqps", Query(added(REQUESTS, f'{CLASS}, outcome!~"ok|cancelled"', by="outcome"), "{{outcome}}"),
         width=12, stacked=True, interval=EVERY, nothing="no failures",
     ),
     rows_of(

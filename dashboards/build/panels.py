@@ -189,9 +189,9 @@ def labels_only() -> dashboard.DataTransformerConfig:
 
 
 def steps(thresholds: Thresholds) -> board.ThresholdsConfig:
-    """Colours from the lowest value up; the first one's value is that of all below."""
+    """Colours from the lowest value up: below all of them it is red where something further up is green."""
     rest = [dashboard.Threshold(value=value, color=color) for value, color in thresholds]
-    lowest = CALM if not thresholds or thresholds[0][1] != CALM else BAD
+    lowest = BAD if any(color == CALM for _, color in thresholds) else CALM
     return (
         board.ThresholdsConfig()
         .mode(dashboard.ThresholdsMode.ABSOLUTE)

@@ -223,7 +223,7 @@ def statetimeline(ax: Axes, it: Filled) -> None:
     ax.set_ylim(len(it.lines) - 0.4, -0.6)
     clock(ax, it)
     patches = [Patch(color=COLORS[item["color"]], label=item["text"]) for item in names.values()]
-    ax.legend(handles=patches, loc="upper left", bbox_to_anchor=(0, -0.12), ncols=3, fontsize=6.5, frameon=False)  # fmt: skip
+    ax.legend(handles=patches, loc="upper left", bbox_to_anchor=(0, -0.12), ncols=3, fontsize=6.5, frameon=False)
 
 
 def table(ax: Axes, it: Filled) -> None:
