@@ -7,16 +7,17 @@ nothing that becomes of it ends a run: it is a note.
 
 import contextlib
 import os
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gevent
-import gevent.subprocess
 import orjson
 from gevent.event import AsyncResult
+from gevent.fileobject import FileObjectPosix
 
 from llmload.exits import Exit, Stop
 from llmload.load.sources import METRICS, Sources, hidden
@@ -67,7 +68,7 @@ class Sampling:
         self._folder = folder
         self._environment = {name: value for name, value in os.environ.items() if name != sending.key_env}
         """Without the key: no page of metrics is ever sent it."""
-        self._process: Any = None
+        self._child: Child | None = None
         self._reader: Any = None
         self._awaited: dict[str, AsyncResult[Said | None]] = {}
         """Who waits for which word; None is given where the child ends before it."""
@@ -152,7 +153,7 @@ class Sampling:
 
     def idle(self, say: Callable[[str], None]) -> None:
         """Watch the GPUs for a while before the first request, so that it is known what they draw by themselves."""
-        if not self.sources.gpus or self._process is None:
+        if not self.sources.gpus or self._child is None:
             return
         seconds = min(max(IDLE_S, IDLE_LOOKS * self.sources.every_s), IDLE_MOST_S)
         say(f"watching the idle GPUs for {seconds:g} s")
@@ -182,7 +183,7 @@ class Sampling:
 
     def end(self, begin: float, end: float, *, hurry: bool) -> None:
         """Have it take its last looks and fetch what a Prometheus has of that time; its notes are there then."""
-        if self._process is None:
+        if self._child is None:
             return
         self._going = False
         said = self._ask({"do": "stop", "from_s": begin, "to_s": end}, "over", HURRY_S if hurry else OVER_S)
@@ -198,32 +199,17 @@ class Sampling:
     def close(self) -> None:
         """End it now."""
         self._going = False
-        process, self._process = self._process, None
-        if process is None:
-            return
-        if self._reader is not None and self._reader is not gevent.getcurrent():
+        child, self._child = self._child, None
+        if child is not None:
             self._reader.kill()
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-        with contextlib.suppress(gevent.subprocess.TimeoutExpired):
-            process.wait(1.0)
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-        process.stdout.close()
+            child.end()
 
     # The child
 
     def _start(self, limit_s: float) -> Said | None:
         """Start it, and give its first word."""
-        self._process = gevent.subprocess.Popen(
-            list(COMMAND),
-            stdin=gevent.subprocess.PIPE,
-            stdout=gevent.subprocess.PIPE,
-            env=self._environment,
-            start_new_session=True,
-        )
-        self._reader = gevent.spawn(self._read, self._process)
+        self._child = Child(self._environment)
+        self._reader = gevent.spawn(self._read, self._child)
         return self._ask(self._order, "ready", limit_s)
 
     def _ask(self, word: Said, answer: str, limit_s: float) -> Said | None:
@@ -243,43 +229,75 @@ class Sampling:
 
     def _tell(self, word: Said) -> bool:
         """Say something; whether there is somebody to hear it."""
-        if self._process is None:
-            return False
-        try:
-            self._process.stdin.write(orjson.dumps(word) + b"\n")
-            self._process.stdin.flush()
-        except (OSError, ValueError):
-            return False
-        return True
+        return self._child is not None and self._child.tell(word)
 
-    def _read(self, process: Any) -> None:
+    def _read(self, child: "Child") -> None:
         """Hear what it says until it says no more; where it ended by itself, start it once again."""
-        for line in process.stdout:
+        for line in child.said:
             with contextlib.suppress(orjson.JSONDecodeError, AttributeError):
                 said = orjson.loads(line)
                 awaited = self._awaited.get(str(said.get("say")))
                 if awaited is not None:
                     awaited.set(said)
-        process.wait()
         for awaited in list(self._awaited.values()):
             awaited.set(None)
         if self._going:
-            gevent.spawn(self._again, process)
+            gevent.spawn(self._again, child)
 
-    def _again(self, process: Any) -> None:
+    def _again(self, child: "Child") -> None:
         """It died in mid-run."""
-        how = f"signal {-process.returncode}" if process.returncode < 0 else f"exit code {process.returncode}"
-        process.stdin.close()
-        process.stdout.close()
+        if not self._going:
+            return
+        code = child.end()
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
         if not self._restarts:
-            self._process = None
+            self._child = None
             self.notes.append(f"the sampler of GPUs and server died again ({how}): nothing was sampled from then on")
             return
         self._restarts -= 1
         self.notes.append(f"the sampler of GPUs and server died ({how}) and was started again: its samples have a gap")
         ready = self._start(READY_S)
-        if self._paused and ready is not None:
+        if not self._going:
+            self.close()
+        elif self._paused and ready is not None:
             self._ask({"do": "pause"}, "paused", ANSWER_S)
+
+
+class Child:
+    """The process, and the pipes to it: our own, for those of `subprocess` would stop everything here."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        ours, its_output = os.pipe()
+        its_input, to_it = os.pipe()
+        self.said = FileObjectPosix(ours, "rb")
+        self._hears = FileObjectPosix(to_it, "wb")
+        try:
+            self._process = subprocess.Popen(
+                COMMAND, stdin=its_input, stdout=its_output, env=environment, start_new_session=True
+            )
+        finally:
+            os.close(its_input)
+            os.close(its_output)
+
+    def tell(self, word: Said) -> bool:
+        """Say something; whether there is somebody to hear it."""
+        try:
+            self._hears.write(orjson.dumps(word) + b"\n")
+            self._hears.flush()
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def end(self) -> int:
+        """Let it end by the end of its input, or make it; returns its exit code."""
+        with contextlib.suppress(OSError):
+            self._hears.close()
+        self.said.close()
+        try:
+            return self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
 
 
 def sentence(item: Said) -> str:
