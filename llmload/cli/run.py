@@ -17,7 +17,7 @@ import orjson
 from rich.console import Console
 
 from llmload import handover, here, plain, ports
-from llmload.cli import attend, joining, launch
+from llmload.cli import attend, joining, launch, room
 from llmload.exits import Exit, Stop
 from llmload.load import options, reading, secrets, sources
 from llmload.load.scenario import Scenario
@@ -100,7 +100,7 @@ def main(args: Namespace) -> int:
     if host:
         target.resolve(host)
     if not host or args.dry_run:
-        return plan(scenario, again)
+        return plan(args, scenario, again)
     if args.master:
         check_port(ports.no_master(args.master_bind_host or here.ALONE, args.master_port or ports.MASTER))
     if args.web:
@@ -149,12 +149,14 @@ def check_gates(texts: Sequence[str], scenario: Scenario) -> None:
             raise Stop(f"--gate {text!r}: the scenario has no step of {gate.step:g}; expected one of: {there}")
 
 
-def plan(scenario: Scenario, again: int | None) -> int:
+def plan(args: Namespace, scenario: Scenario, again: int | None) -> int:
     """Print what the run would take; `again` is what --observer-check repeats."""
     from llmload.load import forecast
 
     console = Console()
     console.print(forecast.of(scenario), soft_wrap=not console.is_terminal, highlight=False, markup=False)
+    words, _ = room.told(args, scenario)
+    console.print(words, soft_wrap=not console.is_terminal, highlight=False, markup=False)
     if again is not None:
         console.print(f"\nThe step with {again} in flight comes once more behind these, without sampling.")
     return Exit.OK
@@ -216,6 +218,9 @@ def perform(args: Namespace, scenario: Scenario, host: str, typed: list[str]) ->
         folder = folder_for(args, scenario)
         console.print(f"{scenario.name}: {base_url}", style="bold", highlight=False, markup=False, soft_wrap=True)
         console.print(f"$ {launch.shown(args, host)}", style="dim", highlight=False, markup=False, soft_wrap=True)
+        words, enough = room.told(args, scenario)
+        if not enough:
+            console.print(words, style="yellow", highlight=False, markup=False)
         first = "waiting for workers" if args.master else "looking at the endpoint"
         console.print(f"starting it, and {first} …\n", style="dim")
         sys.stdout.flush()

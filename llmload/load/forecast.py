@@ -9,8 +9,17 @@ from math import ceil
 
 from llmload.load import dataset, lengths
 from llmload.load.mix import shares
-from llmload.load.scenario import Scenario, WorkloadClass
+from llmload.load.scenario import Load, Scenario, WorkloadClass
 from llmload.load.spans import span
+
+TOKENS_PER_S, TTFT_S = 50, 0.2
+"""How fast an answer is taken to come where the disk is forecast: a server of middling speed."""
+RECORD_BYTES, TOKEN_BYTES = 800, 7
+"""A record with its line break, without gaps and for each of them: measured, 794 and 5.4 to 7."""
+START_BYTES = 160
+"""The line before a request in a worker's spool, which holds the record too as long as the run goes on."""
+SECOND_BYTES, WORKER_BYTES = 2500, 500
+"""Samples of a second: of the server and two GPUs, and of each worker."""
 
 _CHARS_PER_TOKEN = 4
 """For prompts of a data file, which nobody has counted yet."""
@@ -74,6 +83,21 @@ def steps(scenario: Scenario) -> list[Step]:
             )
         )
     return found
+
+
+def disk(scenario: Scenario, workers: int = 1) -> tuple[int, int]:
+    """Requests of a run, and bytes that its folder takes while it goes on: twice what stays.
+
+    Windows at their shortest and answers as long as they may be; see TOKENS_PER_S for their speed.
+    """
+    parts = shares(scenario)
+    tokens = sum(_output(cls) * part for cls, part in zip(scenario.classes, parts, strict=True)) / sum(parts)
+    lasts_s = TTFT_S + tokens / TOKENS_PER_S
+    plan = steps(scenario)
+    requests = sum(step.least_s * (step.rate or (step.concurrency or 0) / lasts_s) for step in plan)
+    seconds = sum(step.least_s for step in plan)
+    each = 2 * (RECORD_BYTES + TOKEN_BYTES * tokens) + START_BYTES
+    return round(requests), round(requests * each + seconds * (SECOND_BYTES + WORKER_BYTES * workers))
 
 
 def cost(scenario: Scenario, input_tokens: int, output_tokens: int) -> float | None:
@@ -142,6 +166,9 @@ def of(scenario: Scenario) -> str:
 def _notes(scenario: Scenario, least: float, most: float) -> list[str]:
     load = scenario.load
     window = f"A window lasts {span(load.window_s)}"
+    if load.hold_s is not None and load.held is not None:
+        window = f"The step with {_asked(load, load.held)} is held for {span(load.hold_s)}, by time alone.\n"
+        window += f"Any other window lasts {span(load.window_s)}"
     if load.window_requests:
         window += (
             f" and until {load.window_requests:,} requests of each class were sent, but no longer than "
@@ -168,6 +195,12 @@ def _notes(scenario: Scenario, least: float, most: float) -> list[str]:
     if load.max_tokens_total is not None:
         lines.append(f"The run ends when {load.max_tokens_total:,} output tokens were asked for.")
     return lines
+
+
+def _asked(load: Load, index: int) -> str:
+    """What a step asks for, in a sentence."""
+    users, rate = load.levels[index]
+    return f"{users:,} in flight" if users is not None else f"{rate:g} requests/s"
 
 
 def _input(scenario: Scenario, cls: WorkloadClass) -> float:

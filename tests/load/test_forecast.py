@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from llmload.load import forecast, reading
 
 
@@ -50,6 +52,18 @@ def test_the_text() -> None:
         "The run ends at 50 requests.\n"
         "The run ends when 9,000 output tokens were asked for."
     )
+
+
+def test_a_soak_is_held_for_hours_and_takes_disk() -> None:
+    """The disk by hand: 100 tokens at 50 a second and 0.2 s are 2.2 s a request, 3,605 s for two in flight, 65 for one."""
+    text = forecast.of(reading.load("soak"))
+    assert "The step with 8 in flight is held for 4 h, by time alone.\nAny other window lasts 1 min;" in text
+    assert "\n          8            4 h " in text
+    given = [("load.steps", "1,2"), ("load.hold_s", "1h"), ("load.window_s", "60"), ("load.warmup_s", "5")]
+    only = [("class.short.max_tokens", "100"), ("class.medium.max_tokens", "100"), ("load.window_requests", "0")]
+    requests, needed = forecast.disk(reading.load("smoke", [*given, *only]), workers=2)
+    assert requests == round((65 * 1 + 3605 * 2) / 2.2)
+    assert needed == pytest.approx(requests * (2 * (800 + 700) + 160) + 3670 * 3500, rel=1e-4)
 
 
 def test_a_forecast_by_rate() -> None:

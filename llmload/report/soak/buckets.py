@@ -12,13 +12,14 @@ LEAST_S = 1800.0
 """A window from here on is a soak without being asked for."""
 MOST = 2000
 """Buckets at the most: nobody reads more, and each takes its time."""
-WHOLE = 1e-3
-"""So much of a bucket may be missing, and it is whole: a window is never as long as planned to the last millisecond."""
+SLACK_S, SLACK = 2.0, 0.1
+"""A window is never as long as planned to the last moment: so many seconds (at most this share of a bucket) too few
+leave the last bucket whole, and so many too many belong to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A window in buckets: bucket i lies between `edges[i]` and `edges[i + 1]`, all but the last one `size_s` long."""
+    """A window in buckets: bucket i lies between `edges[i]` and `edges[i + 1]`, `size_s` later but for the last one."""
 
     step: Step
     size_s: float
@@ -38,7 +39,7 @@ class Cut:
     def full(self) -> int:
         """How many of them are whole: all, or all but the last."""
         last_s = self.edges[-1] - self.edges[-2]
-        return self.count - (last_s < self.size_s * (1 - WHOLE))
+        return self.count - (last_s < self.size_s - slack_s(self.size_s))
 
     @property
     def reference(self) -> int:
@@ -55,6 +56,11 @@ class Cut:
         return span(place * self.size_s)
 
 
+def slack_s(size_s: float) -> float:
+    """By how much the last bucket may be longer or shorter than the others."""
+    return min(SLACK_S, SLACK * size_s)
+
+
 def find(steps: Sequence[Step], wanted_s: float | None) -> Cut | None:
     """The longest window of a run in buckets of `wanted_s`; without a wish only of a long one, in hours as a rule.
 
@@ -63,11 +69,11 @@ def find(steps: Sequence[Step], wanted_s: float | None) -> Cut | None:
     long = max(steps, key=lambda step: step.window_s or 0.0, default=None)
     if long is None or long.begin is None or long.end is None or not long.window_s:
         return None
-    if wanted_s is None and long.window_s < LEAST_S * (1 - WHOLE):
+    if wanted_s is None and long.window_s < LEAST_S - SLACK_S:
         return None
     size = wanted_s or soak.bucket_s(long.window_s)
     whole, rest = divmod(long.window_s, size)
-    if rest > size * (1 - WHOLE):  # as good as whole
+    if rest > size - slack_s(size):
         whole, rest = whole + 1, 0.0
     if whole > MOST:
         raise Stop(
@@ -75,5 +81,5 @@ def find(steps: Sequence[Step], wanted_s: float | None) -> Cut | None:
             f"{MOST:,} at the most: name a longer time",
             Exit.USAGE,
         )
-    inner = [long.begin + place * size for place in range(int(whole) + (rest > size * WHOLE or not whole))]
+    inner = [long.begin + place * size for place in range(int(whole) + (rest > slack_s(size) or not whole))]
     return Cut(long, size, (*inner, long.end))

@@ -115,7 +115,7 @@ def find(facts: Facts, bucket_s: float | None = None) -> Soak | None:
     return Soak(
         cut, tuple(found), lines, failures, verdict, anew, sampled,
         warnings=tuple(_warnings(cut, anew, sampled)),
-        notes=tuple(_notes(facts, cut)),
+        notes=tuple(_notes(facts, cut, found)),
     )  # fmt: skip
 
 
@@ -205,12 +205,18 @@ def _warnings(cut: Cut, anew: Sequence[float], sampled: Sequence[Memory]) -> Ite
     yield from memory.warnings(list(sampled))
 
 
-def _notes(facts: Facts, cut: Cut) -> Iterator[str]:
+def _notes(facts: Facts, cut: Cut, found: Sequence[dict[str, Any]]) -> Iterator[str]:
     """What a reader of the table has to know."""
     if cut.full < cut.count:
         yield (
             f"the last {cut.noun} is not whole ({span(cut.edges[-1] - cut.edges[-2])} of {span(cut.size_s)}): it is "
             "shown and not compared"
+        )
+    bound = sum(bool(row["generator"]["bound"]) for row in found)
+    if bound:
+        yield (
+            f"in {bound} of {len(found)} {cut.noun}s the load generator was the limit or this machine was busy: what "
+            "drifts may be its own"
         )
     unplaced = sum(item.n for item in facts.lost if item.step == cut.step.index and item.start_s is None)
     if unplaced:
