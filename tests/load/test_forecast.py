@@ -55,7 +55,7 @@ def test_the_text() -> None:
 
 
 def test_a_soak_is_held_for_hours_and_takes_disk() -> None:
-    """The disk by hand: 100 tokens at 50 a second and 0.2 s are 2.2 s a request, 3,605 s for two in flight, 65 for one."""
+    """100 tokens at 50 a second and 0.2 s are 2.2 s a request: 3,605 s for two in flight, 65 for one."""
     text = forecast.of(reading.load("soak"))
     assert "The step with 8 in flight is held for 4 h, by time alone.\nAny other window lasts 1 min;" in text
     assert "\n          8            4 h " in text

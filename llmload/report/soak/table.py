@@ -124,7 +124,7 @@ def formulas() -> list[tuple[str, str]]:
     """What stands under the table."""
     return [
         ("from", "seconds, minutes or hours after the window opened; a request belongs to where it was sent"),
-        ("change", f"percentile / that of the first full hour (part) - 1; ! if {judge.MATTERS:.0%} or more for certain"),
+        ("change", f"percentile / that of the first full hour (part) - 1; !: {judge.MATTERS:.0%} or more for certain"),
         ("certain", "its interval is off 0 (bootstrap over blocks of time; 5 % shared out among all comparisons)"),
         ("fail", "failed and lost; kJ, J/token: energy of all GPUs; queue: mean number of requests that wait"),
     ]  # fmt: skip
