@@ -171,7 +171,8 @@ OFFERED = [
     chart(
         304, "Failures by outcome, and what was not sent",
         "Attempts per second that did not succeed or, by rate, found no room in flight. Refusals "
-        "(rate_limited, overloaded), time-outs and broken streams have different causes; the README's table of outcomes names them.",
+        "(rate_limited, overloaded), time-outs and broken streams have different causes; see the README's table of "
+        "outcomes.",
         "reqps", Query(added(REQUESTS, f'{CLASS}, outcome!~"ok|cancelled"', by="outcome"), "{{outcome}}"),
         width=12, stacked=True, interval=EVERY, nothing="no failures",
     ),
