@@ -12,6 +12,8 @@ BENCHES = {
     "intake": "tests.bench.intake:main",
     "spread": "tests.bench.spread:main",
     "report": "tests.bench.report:million",
+    "soak": "tests.bench.soak:main",
+    "sidecar": "tests.bench.sidecar:main",
 }
 
 
