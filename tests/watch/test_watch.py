@@ -4,8 +4,11 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rich.console import Console
 
 from llmload.load.scenario import Load, Scenario, WorkloadClass
@@ -13,7 +16,7 @@ from llmload.record import runfolder
 from llmload.record.record import CUT_BY_DRAIN, CUT_BY_USER
 from llmload.watch import show
 from llmload.watch.follow import Follower, Step, Tail, View, remaining, window_left
-from llmload.watch.spread import Spread
+from llmload.watch.spread import MOST, Spread
 
 SCENARIO = Scenario(
     "t",
@@ -228,3 +231,69 @@ def test_a_step_that_failed_whole_gets_no_tick(tmp_path: Path) -> None:
     text = rendered(view)
     assert (text.count("✗"), text.count("✓")) == (1, 1)
     assert f"failed: 2 {CUT_BY_DRAIN}" in text
+
+
+SOAK = Scenario(
+    "s",
+    (WorkloadClass("short"),),
+    load=Load(steps=(1, 4, 1), warmup_requests=1, warmup_s=2.0, window_s=10.0, window_requests=0, hold_s=14400.0),
+)
+
+
+def test_a_soak_is_shown_hour_by_hour(tmp_path: Path) -> None:
+    """The latest hour's p95 and failures against the first's; a request belongs to the hour in which it was sent."""
+    over = {"step": 0, "started_at": 0.0, "window_started_at": 2.0, "window_ended_at": 12.0, "ended_at": 13.0}
+    held = {"step": 1, "started_at": 90.0, "window_started_at": 100.0, "window_ended_at": None, "ended_at": None}
+    runfolder.write_json(tmp_path / runfolder.RUN, {"started_at": 0.0, "ended_at": None, "steps": [over, held]})
+    append(
+        tmp_path / runfolder.REQUESTS,
+        *[{**record(ttft=100.0, step=1), "sent_at": 100.0 + second} for second in range(50)],
+        *[{**record(ttft=130.0, step=1), "sent_at": 7300.0 + second} for second in range(57)],
+        *[{**record("overloaded", None, step=1), "sent_at": 7300.0 + second} for second in range(3)],
+        {**record(ttft=500.0, step=1), "sent_at": 10900.0},
+    )
+    view = Follower(tmp_path, SOAK).look(now=10902.0)
+    step = view.steps[1]
+    assert (step.part_s, sorted(step.parts), step.latest) == (3600.0, [0, 2, 3], 2)
+    assert show.through(step, SOAK) == (
+        "hour 3 of 4: TTFT p95 130 ms, 100 ms in the first (+30%); failed 5.0%, 0.0% in the first"
+    )
+    line = show.line(view, SOAK)
+    assert "window 3 h of 4 h" in line
+    assert show.through(step, SOAK) in line
+    # 3,598 s of the hold and a request's second of drain; then 2 s of warm-up, 10 s and one
+    assert view.remaining_s == pytest.approx(3598 + 1 + 10 + 10 + 1, abs=1)
+    assert show.through(view.steps[0], SOAK) == ""
+    assert "hour 3 of 4" in rendered(view, SOAK)
+
+
+def test_what_a_display_keeps_does_not_grow_with_the_hours(tmp_path: Path) -> None:
+    """Of the seconds the last minute, of the hours the first and the latest, of first tokens a number, then counts."""
+    held = {"step": 1, "started_at": 0.0, "window_started_at": 0.0, "window_ended_at": None, "ended_at": None}
+    follower = Follower(tmp_path, SOAK)
+    follower.run = {"steps": [{"step": 0}, held]}
+    for at in range(20_000):
+        follower.count({**record(ttft=100.0 + at % 100, step=1), "sent_at": float(at)})
+        follower.tick(float(at), 10)
+    follower.look(now=20_000.0)
+    step = follower.steps[1]
+    assert len(follower.ticks) <= 61
+    assert sorted(step.parts) == [0, 4, 5]
+    assert len(step.ttft_ms) == 20_000
+    assert step.ttft_p50_ms == pytest.approx(149.5, rel=0.01)
+    held["window_ended_at"] = 19_999.0
+    step.events, step.tokens = 1, 1
+    assert follower.pace(step, 0.0, 19_999.0, 20_001.0) == pytest.approx(10.0, rel=0.001)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.floats(0.01, 60_000), min_size=1, max_size=60), st.sampled_from([50, 95, 99]))
+def test_a_spread_is_near_the_exact_percentile(values: list[float], percent: int) -> None:
+    """Exact with few values; with many each stands for the middle of a bucket 1 % wide."""
+    exact = float(np.percentile(values, percent))
+    assert Spread(values).percentile(percent) == pytest.approx(exact)
+    many = Spread()
+    for value in values * (MOST // len(values) + 1):
+        many.add(value)
+    low = float(np.percentile(values * (MOST // len(values) + 1), percent, method="lower"))
+    assert many.percentile(percent) == pytest.approx(low, rel=0.006)
