@@ -26,6 +26,7 @@ SCENARIO = """
 {load}
 warmup_s = 2
 window_s = 30
+window_requests = 1
 
 [slo]
 ttft_ms = 600
@@ -108,7 +109,7 @@ def past(folder: Path, end: float, hours: float = 6.0, step_s: float = 15.0) -> 
 def runs(folder: Path, address: str, endpoint: str) -> None:
     """A closed loop, then load by rate, on one metrics page."""
     port = address.rpartition(":")[2]
-    plans = {"closed": "steps = [2, 8, 16]\nwindow_requests = 1", "rate": 'kind = "rate"\nrates = [2, 4]'}
+    plans = {"closed": "steps = [2, 8, 16]", "rate": 'kind = "rate"\nrates = [2, 4]'}
     for name, load in plans.items():
         scenario = folder / f"{name}.toml"
         scenario.write_text(SCENARIO.format(load=load))

@@ -28,7 +28,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
         (0.0123, "s", "12.3 ms"), (1.5, "s", "1.50 s"), (0, "s", "0 s"), (0.0004, "s", "400 µs"),
         (0.995, "percentunit", "99.5 %"), (1, "percentunit", "100 %"), (2**31, "bytes", "2 GiB"),
         (512, "bytes", "512 B"), (612.4, "watt", "612 W"), (12345, "joule", "12.3 kJ"), (1.98e9, "hertz", "1.98 GHz"),
-        (61, "celsius", "61 °C"), (1234567, "locale", "1,234,567"), (850.5, "suffix: tok/s", "850 tok/s"), 
+        (61, "celsius", "61 °C"), (1234567, "locale", "1,234,567"), (850.5, "suffix: tok/s", "850 tok/s"),
         (1500, "short", "1.50 k"), (3, "short", "3"), (-0.000001, "percentunit", "0 %"), (math.nan, "s", ""),
     ],
 )  # fmt: skip
