@@ -200,7 +200,7 @@ class Conductor:
             run.sampling.idle(self.voice.say)
 
     def _all_steps(self, run: Run) -> None:
-        levels = run.prepared.levels
+        levels = run.levels
         for index in range(len(levels)):
             stepping = self._stepping(run, index)
             if index < len(run.scenario.load.levels) or run.sampling is None:
@@ -236,7 +236,7 @@ class Conductor:
         return stepping.step
 
     def _stepping(self, run: Run, index: int) -> Stepping:
-        concurrency, rate = run.prepared.levels[index]
+        concurrency, rate = run.levels[index]
         if rate is not None:
             return RateStepping(self.desk, run, index, rate)
         assert concurrency is not None  # noqa: S101  (for the type checker: a level is the one or the other)

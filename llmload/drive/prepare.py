@@ -29,12 +29,6 @@ class Prepared:
     save_text: bool
     sources: Sources = NOTHING
 
-    @property
-    def levels(self) -> tuple[tuple[int | None, float | None], ...]:
-        """What each step asks for, requests in flight or a rate; last comes the one that --observer-check repeats."""
-        again = self.sources.repeated
-        return self.scenario.load.levels + (() if again is None else ((again, None),))
-
     def files(self) -> list[dict[str, Any]]:
         """What workers need apart from the order. Raises Stop(USAGE) for a file that is there no more."""
         named = [*(item.path for item in self.scenario.classes), self.scenario.tokenizer, self.sending.ca]

@@ -49,6 +49,12 @@ class Run:
         self.over = False
 
     @property
+    def levels(self) -> tuple[tuple[int | None, float | None], ...]:
+        """What each step asks for, requests in flight or a rate; last comes the one that --observer-check repeats."""
+        again = self.prepared.sources.repeated
+        return self.scenario.load.levels + (() if again is None else ((again, None),))
+
+    @property
     def present(self) -> list[Member]:
         """The workers that are there."""
         return [member for member in self.members.values() if member.gone is None]

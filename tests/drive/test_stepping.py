@@ -21,6 +21,7 @@ from llmload.drive.run import Run
 from llmload.drive.stepping import Stepping
 from llmload.exits import Exit, Stop
 from llmload.load.scenario import Load, Scenario, WorkloadClass
+from llmload.load.sources import Sources
 from tests.drive.masters import Master
 
 
@@ -216,15 +217,20 @@ def test_the_greenlet_of_a_run_without_workers_is_killed_by_locust(bench: Bench)
 
 
 @pytest.mark.parametrize(
-    ("ended_by", "steps", "incomplete"),
+    ("ended_by", "plan", "incomplete"),
     [
-        ("window", (2, 3), True),  # the drain used the budget up: nothing is left for the second step
-        ("window", (2,), False),  # the last window was complete: the run has come to its end
-        ("budget", (2,), True),  # its window was cut
+        ("window", ((2, 3), None), True),  # the drain used the budget up: nothing is left for the second step
+        ("window", ((2,), None), False),  # the last window was complete: the run has come to its end
+        ("window", ((2,), 2), True),  # it was to be repeated without sampling
+        ("budget", ((2,), None), True),  # its window was cut
     ],
 )
 def test_a_cap_spoils_a_run_only_if_something_was_not_run(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, ended_by: str, steps: tuple[int, ...], incomplete: bool
+    bench: Bench,
+    monkeypatch: pytest.MonkeyPatch,
+    ended_by: str,
+    plan: tuple[tuple[int, ...], int | None],
+    incomplete: bool,
 ) -> None:
     """What was not run is a step that follows, or a part of a window."""
     done = []
@@ -234,7 +240,8 @@ def test_a_cap_spoils_a_run_only_if_something_was_not_run(
         runner=SimpleNamespace(register_message=lambda *_: None, client_id="a", user_count=0, start=lambda *_: None),
         parsed_options=SimpleNamespace(),
     )
-    bench.run.scenario = replace(bench.run.scenario, load=Load(steps=steps))
+    bench.run.scenario = replace(bench.run.scenario, load=Load(steps=plan[0]))
+    bench.run.prepared = replace(bench.run.prepared, sources=Sources(repeated=plan[1]))
     conductor.Conductor(environment)._all_steps(bench.run)
     assert (len(done), bool(bench.run.incomplete)) == (1, incomplete)
 
