@@ -38,9 +38,8 @@ def human(key: str, value: float) -> str:
 
 def table(look: Look) -> RenderableType:
     """All GPUs and their host."""
-    parts: list[RenderableType] = [
-        _gpus(look.gpus[begin : begin + SIDE_BY_SIDE]) for begin in range(0, len(look.gpus), SIDE_BY_SIDE)
-    ]
+    groups = (look.gpus[begin : begin + SIDE_BY_SIDE] for begin in range(0, len(look.gpus), SIDE_BY_SIDE))
+    parts: list[RenderableType] = [_identity(look.gpus), *map(_gpus, groups)]
     told = {key for gpu in look.gpus for key in gpu.values}
     silent = [_words(field.key) for field in GPU_FIELDS if field.label is None and field.key not in told]
     if silent:
@@ -52,19 +51,25 @@ def table(look: Look) -> RenderableType:
     return Group(*parts)
 
 
+def _identity(gpus: Sequence[Reading]) -> Table:
+    shown = Table(box=None, header_style="bold")
+    for name in ("GPU", "name", "uuid", "PCI bus", "driver", "CUDA"):
+        shown.add_column(name, overflow="fold")
+    for gpu in gpus:
+        known = [gpu.info.get(key, "") for key in ("name", "pci_bus_id", "driver_version", "cuda_version")]
+        shown.add_row(gpu.gpu, known[0] if gpu.up else "lost", gpu.uuid, *known[1:])
+        for mig in gpu.migs:
+            shown.add_row("", f"MIG {mig.get('mig', '')}, {mig.get('profile', '')}", mig.get("uuid", ""))
+    return shown
+
+
 def _gpus(gpus: Sequence[Reading]) -> Table:
-    shown = Table(box=None, title_justify="left", header_style="bold")
+    shown = Table(box=None, header_style="bold", title="")
     shown.add_column("", no_wrap=True)
     for gpu in gpus:
-        shown.add_column(f"GPU {gpu.gpu}" + ("" if gpu.up else " (lost)"), justify="right")
-    shown.add_row("uuid", *(gpu.uuid for gpu in gpus))
-    for key in ("name", "pci_bus_id", "driver_version", "cuda_version"):
-        shown.add_row(key.replace("_", " "), *(gpu.info.get(key, "") for gpu in gpus))
+        shown.add_column(f"GPU {gpu.gpu}" + ("" if gpu.up else " (lost)"), justify="right", min_width=12)
     for row in _rows(GPU_FIELDS, [gpu.values for gpu in gpus]):
         shown.add_row(*row)
-    for gpu in gpus:
-        for mig in gpu.migs:
-            shown.add_row(f"GPU {gpu.gpu}, MIG {mig.get('mig', '')}", f"{mig.get('profile', '')} {mig.get('uuid', '')}")
     return shown
 
 
