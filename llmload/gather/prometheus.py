@@ -5,6 +5,7 @@ is in pieces of a minute, so that a run of hours needs no more memory than a sho
 edge, so that a counter can be interpolated there. A query that fails is told, and never becomes a zero.
 """
 
+import contextlib
 import json
 import math
 import time
@@ -84,7 +85,6 @@ class Prometheus:
         rows: dict[str, gpus.Rows] = {}
         try:
             offset_s = self._offset_s(LIMIT_S)
-            step_s = self._interval_s(to_s + offset_s)
         except Unread as unread:
             self.failed += 1
             self._notes.add(f"{self.source}: no samples of the GPUs: {unread}")
@@ -93,6 +93,7 @@ class Prometheus:
             self._notes.add(
                 f"{self.source}: its clock is {offset_s:+.1f} s from this machine's; its samples were moved by that"
             )
+        step_s = self._interval_s(to_s + offset_s)
         beyond_s = 1.5 * (step_s or USUAL_INTERVAL_S)
         for scraped in self._pieces(from_s - beyond_s, to_s + beyond_s, offset_s, beyond_s):
             made = []
@@ -163,11 +164,12 @@ class Prometheus:
         self._notes.add(f"{self.source}: no samples of {times} UTC: {why}")
 
     def _interval_s(self, now: float) -> float | None:
-        """How far apart its scrapes are, as seen in one series of the last minutes."""
-        for seconds in (30, 300) if self._series else ():
-            moments = [moment for _, moment in _scrapes(self._query(f"{self._series}[{seconds}s]", now, LIMIT_S))]
-            if (found := interval_s(moments)) is not None:
-                return found
+        """How far apart its scrapes are, as seen in one series of the last minutes; None if that is not to be had."""
+        with contextlib.suppress(Unread):
+            for seconds in (30, 300) if self._series else ():
+                found = _scrapes(self._query(f"{self._series}[{seconds}s]", now, LIMIT_S))
+                if (step_s := interval_s([moment for _, moment in found])) is not None:
+                    return step_s
         return None
 
     def _query(self, text: str, at: float | None, limit_s: float) -> list[Any]:

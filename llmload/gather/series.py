@@ -21,7 +21,7 @@ def scrapes(
         labels = dict(series["metric"])
         name = labels.pop("__name__", "")
         target = f"{labels.get('job', '')}/{labels.get('instance', '')}"
-        for moment, text in series.get("values") or [series["value"]]:
+        for moment, text in series["values"] if "values" in series else [series["value"]]:
             value = float(text)
             if after < moment <= until and math.isfinite(value):
                 found.setdefault((target, float(moment)), []).append(Sample(name, labels, value))
