@@ -1,5 +1,6 @@
 """Prometheus' side by Prometheus' own tools: configuration, rules, and that each rule and alert has a test."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import yaml
 
 from tests.dashboards.prometheus import SHIPPED, promtool
 
+README = SHIPPED.parents[1] / "README.md"
 CONFIGS = ("prometheus.yml", "local.yml")
 PLAYED = sorted((SHIPPED / "tests").glob("*.yml"))
 
@@ -74,6 +76,19 @@ def test_every_recording_rule_has_a_value_in_a_test() -> None:
     tested = [check["expr"] for case in TESTS for check in case.get("promql_expr_test", ()) if check["exp_samples"]]
     assert len(names) == len(set(names))
     assert [name for name in names if not any(name in expr for expr in tested)] == []
+
+
+def test_the_readme_names_every_alert_by_its_severity() -> None:
+    """In its table, critical ones before warnings."""
+    rows = [line.split(" | ") for line in README.read_text().splitlines() if "`Llmload" in line]
+    told = {
+        severity: {name for row in rows for name in re.findall(r"`(Llmload\w+)`", row[column])}
+        for column, severity in ((1, "critical"), (2, "warning"))
+    }
+    alerts = [rule for rule in RULES if "alert" in rule]
+    assert told == {
+        severity: {rule["alert"] for rule in alerts if rule["labels"]["severity"] == severity} for severity in told
+    }
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if "alert" in rule], ids=lambda rule: rule["alert"])
