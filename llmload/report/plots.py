@@ -1,7 +1,6 @@
 """The pictures of a report, as SVG text. Draws with matplotlib's figure objects alone, never with its global state.
 
-Colours are those of Okabe and Ito, told apart by people with any kind of colour vision; each line has a marker of its
-own as well.
+Each line has a colour and a marker of its own. What happened over time to GPUs and server is in `overtime`.
 """
 
 import io
@@ -23,39 +22,14 @@ from numpy.typing import NDArray
 
 from llmload.load.spans import span
 from llmload.plain import one_line
-from llmload.report import columns, positions
+from llmload.report import columns, overtime, positions
 from llmload.report.building import Built
 from llmload.report.facts import Floats
 from llmload.report.figures import look_up
+from llmload.report.inks import COLOURS, INK, MARKERS, STYLE
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-INK, GRID = "#3b4454", "#e3e7ee"
 TIMELINE_MOST = 1500
 """Requests drawn in the timeline at most: every k-th of a longer run, and all failures up to as many again."""
-
-STYLE: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "llmload",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Arial", "Helvetica", "sans-serif"],
-    "font.size": 10,
-    "axes.edgecolor": "#9aa4b2",
-    "axes.labelcolor": INK,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": GRID,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "text.color": INK,
-    "text.parse_math": False,  # a class may be called what it likes
-    "legend.frameon": False,
-    "legend.fontsize": 9,
-    "lines.linewidth": 1.8,
-    "lines.markersize": 5,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +57,10 @@ def draw(built: Built) -> list[Plot]:
             words = paint(figure.add_subplot(), built)
             if words is not None:
                 plots.append(Plot(title, words, _svg(figure, f"p{number}-")))
+        if (sampled := overtime.figure(built.facts)) is not None:
+            figure, words = sampled
+            FigureCanvasSVG(figure)
+            plots.append(Plot(overtime.TITLE, words, _svg(figure, "t-")))
     return plots
 
 

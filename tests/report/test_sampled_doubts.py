@@ -70,7 +70,7 @@ def test_throttled_and_capped(tmp_path: Path) -> None:
     hot = every(1, -5.5, 25.5, lambda at: one(at, clock_event_seconds__hw_thermal=at / 10 + 9,
                                               clock_event_seconds__sw_power_cap=at / 2 + 9))  # fmt: skip
     built = run(tmp_path, hot)
-    assert "at 1 in flight (GPU 0 2.1 s by hw_thermal; the limit is 0.1 s): discard" in only(built, "throttled")
+    assert "GPU 0 2.1 s by hw_thermal at 1 in flight (the limit is 0.1 s). Discard" in only(built, "throttled")
     words = only(built, "held the GPUs' clocks down")
     assert "the power limit of 700 W" in words
     assert "up to 50 % of the window" in words

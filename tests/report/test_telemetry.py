@@ -71,6 +71,9 @@ def test_idle_power_is_taken_off(tmp_path: Path) -> None:
     assert block(found, 12, 22)["joules_idle_subtracted"] == pytest.approx(3000)
 
 
+ENERGY = ("power_mean_watts", "energy_joules", "joules_per_output_token", "tokens_per_s_per_gpu")
+
+
 def test_a_gpu_that_is_lost_is_never_the_power_of_the_rest(tmp_path: Path) -> None:
     """100 W each; one is gone 3 s into 10 s: both were there, a third was seen of one, and no sum is told."""
     both = constant(100, 20)
@@ -82,7 +85,7 @@ def test_a_gpu_that_is_lost_is_never_the_power_of_the_rest(tmp_path: Path) -> No
     got = block(found, 0, 10, 500)
     assert got["n_gpus"] == 2
     assert got["coverage"] == pytest.approx(0.25)
-    assert [got[key] for key in ("power_mean_watts", "energy_joules", "joules_per_output_token")] == [None] * 3
+    assert [got[key] for key in ENERGY] == [None] * 4
     later = block(found, 10, 14, 500)
     assert (later["n_gpus"], later["power_mean_watts"], later["tokens_per_s_per_gpu"]) == (1, pytest.approx(100), 125)
 

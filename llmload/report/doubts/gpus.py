@@ -43,15 +43,15 @@ def _seen(case: Case) -> Iterator[tuple[Step, Seen]]:
 def throttled(case: Case) -> Iterator[str]:
     """Heat or the power brake held clocks down: such a step says nothing about the server."""
     found = [
-        (step, f"{one.gpu.label} {seconds:.2g} s by {reason}")
+        f"{one.gpu.label} {seconds:.2g} s by {reason} {at([step])}"
         for step, one in _seen(case)
         for reason, seconds in (one.throttled or {}).items()
         if reason in SPOIL and seconds > THROTTLED_S
     ]
     if found:
         yield (
-            f"GPUs were throttled {at(step for step, _ in found)} ({listed(words for _, words in found)}; the limit is "
-            f"{THROTTLED_S:g} s): discard these steps. See to cooling and power supply, and repeat"
+            f"GPUs were throttled: {listed(found)} (the limit is {THROTTLED_S:g} s). Discard these "
+            "steps. See to cooling and power supply, and repeat"
         )
 
 

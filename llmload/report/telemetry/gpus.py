@@ -108,45 +108,47 @@ def gpu_of(telemetry: Telemetry, begin: float, end: float, output_tokens: float 
     known_lost = any(((gpu.down >= begin) & (gpu.down <= end)).any() for gpu in telemetry.gpus)
     if end <= begin or not (there or known_lost):
         return None
-    energy = _sum([one.energy_joules for one in all_of])
-    idle = _idle_watts(telemetry, all_of)
-    tokens = output_tokens or None
-    memory = [one.gpu.series("memory_used_bytes") for one in all_of]
-    told = [part for part in memory if len(part.at)]
-    used = [series.level(part, begin, end) for part in told]
+    window, tokens = end - begin, output_tokens or None
+    energy, idle = _sum([one.energy_joules for one in all_of]), _idle_watts(telemetry, all_of)
     utilization = [one.utilization for one in all_of if len(one.gpu.series("utilization_ratio").at)]
-    temperature = [one.temperature for one in all_of if len(one.gpu.series("temperature_celsius").at)]
-    throttled = [one.throttled for one in all_of if one.throttled is not None]
-    total_use = _sum(utilization)
+    busy = _sum(utilization)
+    whole = len(there) == len(all_of) and not any(one.lost for one in all_of)
     return {
         "n_gpus": len(there),
-        "utilization_mean": None if total_use is None else total_use / len(utilization),
-        "memory_used_max_bytes": (
-            int(series.summed(told, begin, end).values.max())
-            if used and all(part is not None for part in used)
-            else None
-        ),
+        "utilization_mean": None if busy is None else busy / len(utilization),
+        "memory_used_max_bytes": _memory(all_of, begin, end),
         "power_mean_watts": _sum([one.power_watts for one in all_of]),
         "energy_joules": energy,
-        "joules_per_output_token": energy / tokens if energy is not None and tokens else None,
-        "joules_idle_subtracted": None if energy is None or idle is None else energy - idle * (end - begin),
-        "tokens_per_s_per_gpu": tokens / (end - begin) / len(there)
-        if tokens and there and len(there) == len(all_of)
-        else None,
-        "temperature_max_celsius": max((one for one in temperature if one is not None), default=None)
-        if None not in temperature
-        else None,
-        "throttled_seconds": (
-            {
-                reason: seconds
-                for reason in sorted({reason for one in throttled for reason in one})
-                if (seconds := sum(one.get(reason, 0.0) for one in throttled)) > 0
-            }
-            if throttled
-            else None
-        ),
+        "joules_per_output_token": None if energy is None or not tokens else energy / tokens,
+        "joules_idle_subtracted": None if energy is None or idle is None else energy - idle * window,
+        "tokens_per_s_per_gpu": tokens / window / len(there) if tokens and there and whole else None,
+        "temperature_max_celsius": _hottest(all_of),
+        "throttled_seconds": _held_down(all_of),
         "coverage": min((one.coverage for one in all_of), default=0.0),
     }
+
+
+def _memory(all_of: list[Seen], begin: float, end: float) -> int | None:
+    """The most that was in use at one time, of all that tell it together."""
+    told = [known for one in all_of if len((known := one.gpu.series("memory_used_bytes")).at)]
+    if not told or any(series.level(known, begin, end) is None for known in told):
+        return None
+    return int(series.summed(told, begin, end).values.max())
+
+
+def _hottest(all_of: list[Seen]) -> float | None:
+    """The highest temperature; None where one that tells its own was not seen."""
+    told = [one.temperature for one in all_of if len(one.gpu.series("temperature_celsius").at)]
+    known = [value for value in told if value is not None]
+    return max(known) if known and len(known) == len(told) else None
+
+
+def _held_down(all_of: list[Seen]) -> dict[str, float] | None:
+    """Seconds of all GPUs together by reason, those of none left out; None where no GPU tells any."""
+    told = [one.throttled for one in all_of if one.throttled is not None]
+    reasons = sorted({reason for one in told for reason in one})
+    totals = {reason: sum(one.get(reason, 0.0) for one in told) for reason in reasons}
+    return {reason: seconds for reason, seconds in totals.items() if seconds > 0} if told else None
 
 
 def _idle_watts(telemetry: Telemetry, all_of: list[Seen]) -> float | None:
