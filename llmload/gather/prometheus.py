@@ -63,7 +63,8 @@ class Prometheus:
     def begin(self, limit_s: float) -> dict[str, object]:
         """Is it there, which version, and does it have series of GPUs now? What `ready` says of it."""
         try:
-            self._told["version"] = self._get("status/buildinfo", limit_s).get("version")
+            with contextlib.suppress(Unread):  # others speak its language, and not all of them tell this
+                self._told["version"] = self._get("status/buildinfo", limit_s).get("version")
             self._told["clock_offset_ms"] = round(self._offset_s(limit_s) * 1e3, 3)
             known = gpus.Rows()
             for samples in _scrapes(self._query(self.selector, None, limit_s)).values():
