@@ -171,7 +171,8 @@ class Conductor:
     def _run(self, run: Run) -> None:
         why = "step"
         try:
-            self._idle(run)
+            if run.sampling is not None:
+                run.sampling.idle(self.voice.say)  # not where users come by themselves: `-t` counts from the start
             if self.runner.state in GOING:  # Locust tells workers of a begin only where it was not going
                 self._enlist(run)
                 for member in run.present:
@@ -194,10 +195,6 @@ class Conductor:
         self._greenlet = None
         if shielded(lambda: self._finish(run, why)):
             self._again = False  # stopped behind a reset
-
-    def _idle(self, run: Run) -> None:
-        if run.sampling is not None:
-            run.sampling.idle(self.voice.say)
 
     def _all_steps(self, run: Run) -> None:
         levels = run.levels
@@ -250,7 +247,6 @@ class Conductor:
         try:
             run = self._open(prepare.ready(scenario, self._wanted(), self.voice.say), free=True)
             self._enlist(run)
-            self._idle(run)
             now = clock.now()
             run.book.begin_step(0, None, now)["window_started_at"] = now
             run.book.write()

@@ -179,6 +179,9 @@ class Follower:
     def look(self, now: float) -> View:
         """The run as its files tell it; `now` is wall-clock seconds."""
         self.read_run()
+        for row in self.run.get("steps") or []:
+            if row["step"] == len(self.steps) and row.get("observed") is False:  # the scenario does not know of it
+                self.steps.append(Step(row["step"], row["concurrency"]))
         for row in self.requests.new():
             self.count(row)
         for row in self.generator.new():
@@ -188,8 +191,6 @@ class Follower:
             self.ticks.popleft()
         current = None
         for row in self.run.get("steps") or []:
-            if row["step"] == len(self.steps) and row.get("observed") is False:  # the scenario does not know of it
-                self.steps.append(Step(row["step"], row["concurrency"]))
             if 0 <= row["step"] < len(self.steps):
                 step = self.steps[row["step"]]
                 self.place(step, row, now)

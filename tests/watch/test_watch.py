@@ -80,6 +80,17 @@ def test_a_view_of_a_running_window(tmp_path: Path) -> None:
     assert view.steps[1].phase == "to come"
 
 
+def test_a_step_that_is_repeated_is_one_more(tmp_path: Path) -> None:
+    """The scenario does not know of it; its requests count from the first one on."""
+    steps = [{"step": index, "started_at": 1.0, "window_started_at": 2.0, "ended_at": 4.0} for index in range(2)]
+    again = {"step": 2, "concurrency": 4, "started_at": 5.0, "window_started_at": 6.0, "observed": False}
+    runfolder.write_json(tmp_path / runfolder.RUN, {"steps": [*steps, again]})
+    append(tmp_path / runfolder.REQUESTS, {**record(ttft=40.0), "step": 2})
+    view = Follower(tmp_path, SCENARIO).look(now=8.0)
+    assert (view.current, len(view.steps)) == (2, 3)
+    assert (view.steps[2].concurrency, view.steps[2].ok) == (4, 1)
+
+
 @pytest.mark.parametrize(
     ("times", "phase"),
     [
