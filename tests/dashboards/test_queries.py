@@ -156,10 +156,12 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
         running = [
             commands.start(
                 "run", f"{name}.toml", "--host", server.url, "--metrics-port", str(metrics[name]), "--processes", "1",
-                "--run-folder", name, cwd=folder,
+                "--run-folder", name, "--no-report", cwd=folder,
             )
             for name in loads
         ]  # fmt: skip
+        for process in running:
+            gone.callback(process.terminate)
         stored.until(lambda it: len(it.ask("llmload_requests_total")) > 1 and it.ask("llmload_gpu_up"))
         driver.set(xids="0:79,1:31")
         said = "".join(commands.end(process).all for process in running)
