@@ -70,8 +70,10 @@ def through(step: Step, scenario: Scenario) -> str:
     if step.part_s is None or place is None or first is None:
         return ""
     now, window_s = step.parts[place], scenario.load.of_step(step.index).window_s
-    noun = "hour" if step.part_s == HOUR_S else f"part of {span(step.part_s)}"
-    words = f"{noun} {place + 1} of {max(place + 1, ceil(window_s / step.part_s))}"
+    words = (
+        f"{'hour' if step.part_s == HOUR_S else 'part'} {place + 1} of {max(place + 1, ceil(window_s / step.part_s))}"
+    )
+    words += "" if step.part_s == HOUR_S else f" ({span(step.part_s)} each)"
     late, early = now.ttft_ms.percentile(95), first.ttft_ms.percentile(95)
     if late is not None and early:
         words += f": TTFT p95 {amount(late, 'ms')}, {amount(early, 'ms')} in the first ({late / early - 1:+.0%})"
