@@ -109,6 +109,8 @@ def ask(url: SplitResult, limit_s: float, trust: Trust, method: str = "GET") -> 
         raise Unread("its answer was cut off") from None
     except http.client.HTTPException:
         raise Unread("its answer is no HTTP") from None
+    except UnicodeError:
+        raise Unread("its host's name is none") from None
     except OSError as error:
         raise Unread((error.strerror or str(error) or type(error).__name__).lower()) from None
 

@@ -10,11 +10,13 @@ from pathlib import Path
 from llmload.gather.seen import Unread
 
 ERROR = re.compile(
-    rb"(?<![\w.:/-])(?:ERROR|CRITICAL|FATAL|Traceback \(most recent call last\)|CUDA error|OOM|"
+    rb"(?<![\w./-])(?:ERROR|CRITICAL|FATAL|Traceback \(most recent call last\)|CUDA error|OOM|"
     rb"(?:torch\.)?(?:cuda\.)?OutOfMemoryError|CUDA out of memory|Out of memory)(?![\w=/-])"
 )
 """Level words in capitals as words of their own, and what Python and CUDA say for certain. `errors=0`, `ERROR_RATE`,
 `/error` and a lower-case "error" in prose are none. A line counts once; a traceback counts at its head."""
+
+COLOUR = re.compile(rb"\x1b\[[\d;]*m")
 
 MOST = 16 * 2**20
 """Bytes that are read at one look; the next goes on from there."""
@@ -24,7 +26,7 @@ LONGEST = 64 * 1024
 
 def tells_error(line: bytes) -> bool:
     """True for a line that tells an error."""
-    return ERROR.search(line) is not None
+    return ERROR.search(COLOUR.sub(b" ", line)) is not None
 
 
 class Log:

@@ -47,6 +47,8 @@ class Sampler:
         self._limit_s = max(1.0, order.every_s)
         self._resumed = threading.Event()
         self._resumed.set()
+        self._posting = threading.Lock()
+        """Held while sidecars are told, so that no pause that is renewed comes behind the end of it."""
         trust = Trust(order.ca, order.insecure)
         self._gpus: list[tuple[Source, GpuPage]] = []
         for url in dict.fromkeys(order.gpu):
@@ -112,14 +114,18 @@ class Sampler:
 
     def _keep_paused(self) -> None:
         while not self._resumed.wait(PAUSE_S / 2):
-            self._post("pause", f"seconds={PAUSE_S}")
+            with self._posting:
+                if not self._resumed.is_set():
+                    self._post("pause", f"seconds={PAUSE_S}")
 
     def resume(self) -> None:
         """Go on looking."""
         if self._resumed.is_set():
             return
-        self._resumed.set()
-        for name in self._post("resume"):
+        with self._posting:
+            self._resumed.set()
+            deaf = self._post("resume")
+        for name in deaf:
             self.notes.add(f"{name}: could not be told to go on; it does so by itself within {PAUSE_S} s")
         for source in self._all:
             source.tell_paused(paused=False)

@@ -91,6 +91,8 @@ def test_nobody_there() -> None:
     """A port that nobody listens on, and what is no URL."""
     with pytest.raises(Unread, match="connection refused"):
         fetch(f"http://127.0.0.1:{free()}")
+    with pytest.raises(Unread, match="its host's name is none"):
+        fetch("http://gpu..host/metrics")
     for url in ("ftp://host/metrics", "http://", "http://h:0/", "http://h:99999999/", "http://a b/"):
         with pytest.raises(Unread, match="it is no URL of a server; expected something like"):
             fetch(url)
