@@ -13,14 +13,17 @@ A line of gpu.jsonl is one look at one source (a page, a sidecar's own sampler, 
 `at` is when the source was asked, in Unix seconds of the machine that conducts the run; the values are as old as
 `age_s` (null: not told), so they are those of `at - age_s`. `clock_offset_ms` is the source's clock less ours (null:
 not told). `info` stands in the first line and where it changed. A GPU that was known and is lost is a row with
-`"up": false` and no values. A look that failed is a line with `"error": "one sentence"` and neither gpus nor host.
+`"up": false` and no values. Beside `info` may stand `"migs": [{"mig", "mig_uuid", "profile"}]`. Lines out of a
+Prometheus have its scrapes' times and neither `mono_ns` nor `took_ms`. A look that failed is a line with
+`"error": "one sentence"` and neither gpus nor host.
 
 A line of server.jsonl:
 
     {"at": …, "mono_ns": …, "source": "http://host:8000/metrics", "took_ms": 2.0, "engine": "vllm",
      "values": {"running": 4, …}}
 
-and, in the first line, "names": {"running": "vllm:num_requests_running", …}; or `"error"` as above. Lines
+and, in the first line, "names": {"running": "vllm:num_requests_running", …}; or `"error"` as above. A server's log
+is a source of its own in this file: named by its file, without an engine, with `log_errors` alone. Lines
 {"at": …, "source": …, "paused": true} and, later, `"paused": false` stand around a time in which nothing was sampled
 on purpose.
 """
