@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.sidecar import stub
-from tests.sidecar.stub.told import told
+from tests.sidecar.stub.told import Told, told
 
 UUIDS = [f"GPU-{gpu:08x}-1111-2222-3333-444444444444" for gpu in range(8)]
 
@@ -24,6 +24,15 @@ def all_of(*up: bool) -> list[tuple[str, str, bool]]:
     return [(str(gpu), UUIDS[gpu], there) for gpu, there in enumerate(up)]
 
 
+def back(it: Told, *, slow: bool = False) -> list[dict[str, Any]]:
+    """The first read in which all are there; what is lost is looked for ever more seldom, but always with slow ones."""
+    left = 1 if slow else 32
+    while not all(one["up"] for one in it.read(slow=slow)):
+        left -= 1
+        assert left
+    return it.read(slow=False)
+
+
 @pytest.mark.parametrize(
     "fault", [{"lost.1": 1}, {"gone.1": 1}, {"err.energy.1": 16}, {"err.field.186.1": 15}], ids=str
 )
@@ -38,7 +47,7 @@ def test_a_gpu_that_is_lost_is_told_and_the_others_stay(tmp_path: Path, fault: d
         for _ in range(3):
             assert seen(it.read(slow=slow)) == all_of(True, False, True)
         machine.set(dict.fromkeys(fault))
-        readings = it.read(slow=False)
+        readings = back(it, slow=slow)
         assert seen(readings) == all_of(True, True, True)
         assert [one["values"]["energy_joules"] for one in readings] == [5000.0, 5001.0, 5002.0]
         assert readings[1]["values"]["power_limit_watts"] == 700.0
@@ -70,7 +79,7 @@ def test_a_gpu_that_is_lost_before_it_was_seen(tmp_path: Path, chosen: tuple[str
         it("open")
         assert seen(it.read()) == [*other, ("1", "lost-1", False)]
         machine.set({"lost.1": None})
-        assert seen(it.read(slow=False)) == [*other, ("1", UUIDS[1], True)]
+        assert seen(back(it)) == [*other, ("1", UUIDS[1], True)]
 
 
 def test_the_driver_is_loaded_anew(tmp_path: Path) -> None:
@@ -157,7 +166,29 @@ def test_one_of_two_answers_nothing_but_unknown_errors(tmp_path: Path) -> None:
         for _ in range(8):
             assert seen(it.read(slow=False)) == all_of(True, False)
         machine.set({"err.all.1": None})
-        assert seen(it.read(slow=False)) == all_of(True, True)
+        assert seen(back(it)) == all_of(True, True)
+
+
+def test_what_is_lost_is_looked_for_ever_more_seldom(tmp_path: Path) -> None:
+    """Handles are fetched at the 1st, 3rd, 7th, 15th and 31st of 40 looks, not at each: it may stall the driver."""
+    machine = stub.build(tmp_path, 2)
+    machine.set({"lost.1": 1})
+    with told(machine.env()) as it:
+        it("open")
+        before = machine.calls()["nvmlDeviceGetHandleByIndex_v2"]
+        for _ in range(40):
+            it.read(slow=False)
+        assert machine.calls()["nvmlDeviceGetHandleByIndex_v2"] - before == 5 * 2
+
+
+@pytest.mark.parametrize("code", [2, 17])
+def test_a_gpu_that_gives_no_value_at_all(tmp_path: Path, code: int) -> None:
+    """Whatever reason NVML gives for it, it cannot be reached."""
+    machine = stub.build(tmp_path, 2)
+    with told(machine.env()) as it:
+        it("open")
+        machine.set({"err.all.1": code})
+        assert seen(it.read(slow=False)) == all_of(True, False)
 
 
 def test_no_library(tmp_path: Path) -> None:

@@ -14,7 +14,13 @@ import pynvml as nvml
 
 from llmload.sidecar.backend import Gone, Hopeless
 
-UNSUPPORTED = {nvml.NVML_ERROR_NOT_SUPPORTED, nvml.NVML_ERROR_FUNCTION_NOT_FOUND}
+UNSUPPORTED = {
+    nvml.NVML_ERROR_NOT_SUPPORTED,
+    nvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+    nvml.NVML_ERROR_VGPU_ECC_NOT_SUPPORTED,
+    nvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
+    nvml.NVML_ERROR_DEPRECATED,
+}
 LOST = {nvml.NVML_ERROR_GPU_IS_LOST, nvml.NVML_ERROR_RESET_REQUIRED}
 AWAY = {nvml.NVML_ERROR_UNINITIALIZED, nvml.NVML_ERROR_DRIVER_NOT_LOADED}
 
@@ -51,8 +57,10 @@ class Calls:
     def __init__(self) -> None:
         self.made = 0
         self.errors: Counter[tuple[str, str]] = Counter()
+        self.failed = 0
+        """How often a call failed that is supported and permitted."""
         self.unknown = 0
-        """How often NVML knew no reason (999)."""
+        """How often of these NVML knew no reason (999)."""
         self._told: set[tuple[str, str]] = set()
         self._idle: set[tuple[str, str]] = set()
 
@@ -112,5 +120,6 @@ class Calls:
                 "the NVIDIA driver was changed beneath this process: the library that it has loaded is of another"
                 " version than the kernel's driver; start the sidecar anew (reboot if that does not help)"
             )
+        self.failed += code not in UNSUPPORTED and code != nvml.NVML_ERROR_NO_PERMISSION
         self.unknown += code == nvml.NVML_ERROR_UNKNOWN
         return Refused(code)

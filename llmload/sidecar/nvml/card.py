@@ -53,7 +53,6 @@ class Card:
         support = self._ask(nvml.nvmlGpmQueryDeviceSupport)
         if support is not None and support.isSupportedDevice:
             self._gpm = Gpm(calls, base.uuid, nvml.nvmlGpmSampleGet, handle)
-            self._gpm.read()  # the first of two samples
 
     def _ask(self, call: Any, *args: Any, part: str = "") -> Any:
         return self._calls.ask(call, self._handle, *args, gpu=self._uuid, part=part)
@@ -64,10 +63,10 @@ class Card:
             self._calls.again(self._uuid)
             self._migs.look()
             self._kept = dict(self._slow())
-        unknown = self._calls.unknown
+        failed = self._calls.failed
         fast = dict(self._fast())
-        if not fast and self._calls.unknown > unknown:
-            raise Lost("Unknown")  # not even NVML knows why, but nothing can be had from it
+        if not fast and self._calls.failed > failed:
+            raise Lost("no value at all")  # whatever the reason that NVML gives
         if self._gpm is not None:
             fast |= self._gpm.read()
         values = self._kept | fast | self._migs.read()

@@ -65,6 +65,8 @@ class Backend:
         self._known = False
         """Whether it was reached before: what is not there then went away and may come back."""
         self._unknown = 0
+        self._rest = self._pause = 0
+        """Reads until lost GPUs are looked for again, and how many these were at first."""
 
     @property
     def calls(self) -> int:
@@ -161,6 +163,7 @@ class Backend:
 
     def _choose(self, found: Mapping[str, tuple[int, Any]], lost: Sequence[int]) -> None:
         """Take those that are wanted, also what is lost from the beginning: that one has no UUID yet."""
+        self._seats = {}
         there = [Found(index, nameless(index)) for index in lost]
         for uuid, (index, handle) in found.items():
             name = ""
@@ -189,13 +192,24 @@ class Backend:
         """All GPUs now."""
         before = self._calls.unknown
         count = self._there()
-        if count != self._count or any(seat.card is None for seat in self._seats.values()):
+        if count != self._count or self._due(slow=slow):
             self._look(count)
         readings = [self._reading(seat, slow=slow) for seat in self._seats.values()]
         if self._calls.unknown > before and not any(one.up for one in readings):
             raise self._silent()
         self._unknown = 0
         return readings
+
+    def _due(self, *, slow: bool) -> bool:
+        """Whether to look for what is lost: at once, then ever more seldom, since looking may stall the driver."""
+        if all(seat.card is not None for seat in self._seats.values()):
+            self._rest = self._pause = 0
+            return False
+        if self._rest and not slow:
+            self._rest -= 1
+            return False
+        self._pause = self._rest = 2 * self._pause + 1
+        return True
 
     def _reading(self, seat: Seat, *, slow: bool) -> Reading:
         if seat.card is not None:

@@ -15,6 +15,7 @@ from llmload.sidecar.nvml.calls import Calls, Refused
 ALL_LINKS = 0xFFFFFFFF
 """As a scope: the sum over all links."""
 LINKS = range(18)
+"""NVLink 5 has no more; numbers above are an error to older drivers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ EITHER = (
 )
 """Two ways to the same values: the second is gone where the first gives nothing."""
 
+WIDE = (nvml.NVML_VALUE_TYPE_UNSIGNED_LONG, nvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG)
+
 LATE_US = 5000
 """What takes the driver so long is asked with what is read seldom."""
 
@@ -93,7 +96,8 @@ class Fields:
         for first, second in EITHER:
             if not any(ask in answers for ask in first):
                 answers |= self._get(second)
-        self._live = [ask for ask, one in answers.items() if ask not in SLOW and one.took_us <= LATE_US]
+        seldom = {ask.key for ask, one in answers.items() if ask in SLOW or one.took_us > LATE_US}
+        self._live = [ask for ask in answers if ask.key not in seldom]
         return summed({ask: one for ask, one in answers.items() if ask not in self._live})
 
     def fast(self) -> dict[str, float]:
@@ -110,7 +114,7 @@ class Fields:
                 refusal = self._calls.refusal(f"field_{ask.number}", self._gpu, one.nvmlReturn)
                 if not isinstance(refusal, Refused):
                     raise refusal
-            elif not ask.wide or one.valueType == nvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG:
+            elif not ask.wide or one.valueType in WIDE:
                 value = number(one.valueType, one.value)
                 if math.isfinite(value):
                     answers[ask] = Answer(value * ask.scale, one.latencyUsec)
