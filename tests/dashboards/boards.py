@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dashboards.draw import fill
 from tests.dashboards.prometheus import Prometheus
 
 FOLDER = Path(__file__).parents[2] / "dashboards" / "grafana" / "boards"
-UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,8 @@ class Target:
     legend: str
     expr: str
     unit: str
-    least: float | None
     most: float | None
-    """What the panel's axis goes from and to."""
+    """Where the panel's axis ends."""
     least_step_s: float
     instant: bool
 
@@ -73,9 +72,8 @@ def targets(name: str) -> list[Target]:
                 legend=target["legendFormat"],
                 expr=target["expr"],
                 unit=by_column.get(target["legendFormat"], defaults.get("unit", "short")),
-                least=defaults.get("min"),
                 most=defaults.get("max"),
-                least_step_s=span_s(panel.get("interval") or "0s"),
+                least_step_s=fill.seconds(panel.get("interval") or "0s"),
                 instant=bool(target.get("instant")),
             )
             for target in panel["targets"]
@@ -92,19 +90,9 @@ def panels(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield panel
 
 
-def span_s(text: str) -> float:
-    """`5m` in seconds."""
-    return float(text[:-1]) * UNITS[text[-1]]
-
-
 def filled(expr: str, time: Time, step_s: float) -> str:
-    """A query with all that Grafana puts in: its spans by Grafana's rules, and everything for every variable."""
-    known = {
-        "__rate_interval": f"{max(step_s + time.scrape_s, 4 * time.scrape_s):g}s",
-        "__interval": f"{step_s:g}s",
-        "__range": f"{time.end - time.begin:.0f}s",
-    }
-    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda found: known.get(found[1] or found[2], ".+"), expr)
+    """A query with all that Grafana puts in, and everything for every variable."""
+    return fill.filled(expr, step_s=step_s, range_s=time.end - time.begin, scrape_s=time.scrape_s)
 
 
 def asked(prometheus: Prometheus, target: Target, time: Time) -> list[list[float]]:

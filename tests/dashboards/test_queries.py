@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dashboards.draw.fill import seconds
 from llmload import ports
 from tests.cli import commands
 from tests.dashboards import boards, history, prometheus
@@ -372,7 +373,7 @@ def test_alerts_of_a_soak(soaked: tuple[Prometheus, Time]) -> None:
     for rule in (rule for rule in RULES if "alert" in rule):
         for item in whole.over(rule["expr"], BEGIN, END, SCRAPE_S):
             times = [moment for moment, _ in item["values"]]
-            waits = int(boards.span_s(rule.get("for", "0s")) / SCRAPE_S)
+            waits = int(seconds(rule.get("for", "0s")) / SCRAPE_S)
             if any(b - a == waits * SCRAPE_S for a, b in zip(times, times[waits:], strict=False)):
                 held.add(rule["alert"])
     assert held == {
