@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from llmload.record import runfolder, samples
 from llmload.report.telemetry.sampled import Gpu, Host, Server, Source, Telemetry
+from llmload.report.telemetry.series import Series
 
 SAME_S = 0.1
 """Samples nearer to one another are the same, told twice: nobody samples that often."""
@@ -27,13 +28,11 @@ MOST = 400
 """Different values that are kept of one GPU, host or server: a label that never ends must not fill the memory."""
 LATEST = 253_402_300_799.0
 
-UNUSED = (
-    "memory_reserved_bytes", "memory_free_bytes", "process_memory_bytes", "compute_mode", "mig_memory_total_bytes",
-    "mig_memory_used_bytes", "mig_sm_active_ratio", "mig_tensor_active_ratio", "mig_dram_active_ratio",
-    "xid_last_timestamp_seconds",
-)  # fmt: skip
-"""Values of a GPU that no figure and no picture needs."""
-GPU_KEYS = frozenset(item.key for item in samples.GPU_FIELDS) - set(UNUSED)
+GPU_KEYS = frozenset({
+    "energy_joules", "power_watts", "power_instant_watts", "power_limit_watts", "utilization_ratio",
+    "memory_used_bytes", "memory_total_bytes", "temperature_celsius", "clock_event_seconds", "xid_errors", "ecc_errors",
+})  # fmt: skip
+"""Values of a GPU that a figure, a doubt or a picture needs: of others nothing is kept, for hours of them add up."""
 HOST_KEYS = frozenset(item.key for item in samples.HOST_FIELDS)
 SERVER_KEYS = frozenset(item.key for item in samples.SERVER_FIELDS)
 
@@ -74,7 +73,7 @@ def read(folder: Path, run: Mapping[str, Any]) -> Telemetry:
     server = max(servers.items(), key=lambda item: len(item[1].at), default=None)
     return Telemetry(
         gpus=tuple(_gpu(uuid, best[uuid], gpus[uuid, best[uuid]]) for uuid in dict.fromkeys(uuid for uuid, _ in gpus)),
-        hosts=tuple(Host(source, *rows.columns()) for source, rows in hosts.items()),
+        hosts=tuple(Host(source, *rows.series()) for source, rows in hosts.items()),
         server=None if server is None else _server(*server),
         sources=tuple(item.told(name) for name, item in sources.items()),
         passed_over=tuple((uuid, source) for uuid, source in gpus if best[uuid] != source),
@@ -139,6 +138,7 @@ class _Rows:
         self.at = array("d")
         self.down = array("d")
         self.values: dict[str, array[float]] = {}
+        self.passed: set[str] = set()
         self.info: dict[str, str] = {}
 
     def tell(self, info: Any, **more: Any) -> None:
@@ -154,37 +154,52 @@ class _Rows:
         n = len(self.at)
         self.at.append(at)
         for key, value in values.items() if isinstance(values, dict) else ():
-            if key.partition(".")[0] not in self.keys or not _number(value):
-                continue
             column = self.values.get(key)
             if column is None:
-                if len(self.values) == MOST:
+                if key in self.passed or not self._wanted(key):
                     continue
                 column = self.values[key] = array("d")
-            if len(column) < n:
-                column.extend([math.nan] * (n - len(column)))
-            column.append(value)
+            if _number(value):
+                if len(column) < n:
+                    column.extend([math.nan] * (n - len(column)))
+                column.append(value)
 
-    def columns(self) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-        """Times, ascending, and the columns; what was told twice is there once."""
+    def _wanted(self, key: str) -> bool:
+        """Whether a value that comes for the first time is kept."""
+        wanted = key.partition(".")[0] in self.keys and len(self.values) < MOST
+        if not wanted and len(self.passed) < MOST:
+            self.passed.add(key)
+        return wanted
+
+    def series(self) -> tuple[NDArray[np.float64], dict[str, Series]]:
+        """Times, ascending, and the values over time; what was told twice is there once."""
         at = np.array(self.at)
         order = np.argsort(at, kind="stable")
         at = at[order]
         once = np.concatenate(([True], np.diff(at) >= SAME_S)) if len(at) else np.zeros(0, dtype=bool)
         kept = order[once]
-        whole = {key: np.full(len(order), np.nan) for key in self.values}
+        at, found = at[once], {}
         for key, column in self.values.items():
-            whole[key][: len(column)] = column
-        return at[once], {key: column[kept] for key, column in whole.items()}
+            whole = np.full(len(order), np.nan)
+            whole[: len(column)] = column
+            values = whole[kept]
+            known = ~np.isnan(values)
+            found[key] = Series(at, values) if known.all() else Series(at[known], values[known])
+        return at, found
 
 
 def _gpu(uuid: str, source: str, rows: _Rows) -> Gpu:
-    return Gpu(uuid, rows.info.get("gpu", ""), rows.info.get("name"), source, *rows.columns(), np.sort(rows.down))
+    at, values = rows.series()
+    if "energy_joules" in values:  # a GPU that is there uses some: energy that did not rise was told again
+        energy = values["energy_joules"]
+        new = np.concatenate(([True], np.diff(energy.values) != 0))[: len(energy.at)]
+        values["energy_joules"] = Series(energy.at[new], energy.values[new])
+    return Gpu(uuid, rows.info.get("gpu", ""), rows.info.get("name"), source, at, values, np.sort(rows.down))
 
 
 def _server(source: str, rows: _Rows) -> Server:
     names = {key: word for key, word in rows.info.items() if key != "engine"}
-    return Server(source, rows.info.get("engine"), names, *rows.columns())
+    return Server(source, rows.info.get("engine"), names, *rows.series())
 
 
 def _look(line: bytes, sources: dict[str, _Source]) -> _Look | None:

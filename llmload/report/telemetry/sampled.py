@@ -10,21 +10,9 @@ from llmload.report.telemetry.series import NOTHING, Series
 Floats = NDArray[np.float64]
 
 
-def _series(at: Floats, values: dict[str, Floats], key: str) -> Series:
-    column = values.get(key)
-    if column is None:
-        return NOTHING
-    known = ~np.isnan(column)
-    return Series(at[known], column[known])
-
-
-def _labels(values: dict[str, Floats], key: str) -> list[str]:
-    return sorted(name.partition(".")[2] for name in values if name.startswith(f"{key}."))
-
-
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU: when it was seen (`at`, as old as the source told), its values then (NaN: not told), when it was down.
+    """One GPU: when it was seen (`at`, as old as the source told), its values over time, and when it was down.
 
     Keys are those of `record.samples.GPU_FIELDS`, with a label behind a dot.
     """
@@ -35,23 +23,16 @@ class Gpu:
     name: str | None
     source: str
     at: Floats
-    values: dict[str, Floats]
+    values: dict[str, Series]
     down: Floats
 
     def series(self, key: str) -> Series:
-        """A value over time; empty where it was never told.
-
-        Energy that did not rise is a value from before, told again: a GPU that is there uses some.
-        """
-        found = _series(self.at, self.values, key)
-        if key != "energy_joules" or not len(found.at):
-            return found
-        new = np.concatenate(([True], np.diff(found.values) != 0))
-        return Series(found.at[new], found.values[new])
+        """A value over time; empty where it was never told."""
+        return self.values.get(key, NOTHING)
 
     def labels(self, key: str) -> list[str]:
         """The labels with which a value was told: the reasons of `clock_event_seconds`, say."""
-        return _labels(self.values, key)
+        return sorted(name.partition(".")[2] for name in self.values if name.startswith(f"{key}."))
 
     @property
     def label(self) -> str:
@@ -65,11 +46,11 @@ class Host:
 
     source: str
     at: Floats
-    values: dict[str, Floats]
+    values: dict[str, Series]
 
     def series(self, key: str) -> Series:
         """A value over time."""
-        return _series(self.at, self.values, key)
+        return self.values.get(key, NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +61,11 @@ class Server:
     engine: str | None
     names: dict[str, str]
     at: Floats
-    values: dict[str, Floats]
+    values: dict[str, Series]
 
     def series(self, key: str) -> Series:
         """A value over time."""
-        return _series(self.at, self.values, key)
+        return self.values.get(key, NOTHING)
 
 
 @dataclass(frozen=True, slots=True)

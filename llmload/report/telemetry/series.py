@@ -11,7 +11,7 @@ Pure. What samples do not tell is None, never 0:
 - Two samples with more than FAR usual distances between them have a gap: nothing is known of the time between them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,12 @@ class Series:
 
     at: Floats
     values: Floats
+    usual_s: float = field(init=False)
+    """The usual distance between two samples."""
 
-    @property
-    def usual_s(self) -> float:
-        """The usual distance between two samples."""
-        return usual_s(self.at)
+    def __post_init__(self) -> None:
+        """The distance, once: windows ask for it over and over."""
+        object.__setattr__(self, "usual_s", usual_s(self.at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,12 @@ class Level:
     n: int
 
 
-NOTHING = Series(np.empty(0), np.empty(0))
-
-
 def usual_s(at: Floats) -> float:
     """The usual distance between moments; 0 where there are fewer than two."""
     return float(np.median(np.diff(at))) if len(at) > 1 else 0.0
+
+
+NOTHING = Series(np.empty(0), np.empty(0))
 
 
 def coverage(at: Floats, begin: float, end: float, usual: float | None = None) -> float:
