@@ -320,3 +320,33 @@ def test_a_terminal_shows_every_kth_of_many_buckets(tmp_path: Path) -> None:
     assert "every 2. of 45" in short.title
     assert len(csv_out.soak(built.soak).splitlines()) == 46
     assert built.soak.verdict.word == judge.SHORT
+
+
+def line(*changes: float | None) -> judge.Line:
+    """A figure that was so much higher in the buckets behind the first hour, each time for certain."""
+    found = tuple(None if share is None else drift.Change(share, share - 0.01, share + 0.01) for share in changes)
+    values = tuple(None if share is None else 100 * (1 + share) for share in changes)
+    return judge.Line("the p50 of TTFT", True, judge.MATTERS, found, values, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "ended_by", "word", "reason"),
+    [
+        ((0.3, 0.02, 0.1, 0.2), "window", "drifts", "rose by 20% (+19% to +21%), from 100.0 to 120.0 ms in"),
+        ((0.3, 0.02, 0.1, 0.2), "window", "drifts", "in the last whole hour; so since 3 h"),
+        ((-0.1,), "window", "drifts", "fell by 10% (-11% to -9%), from 100.0 to 90.0 ms in the last whole"),
+        ((0.3, 0.1, 0.0), "window", "steady", "30% higher in the hour from 1 h, and 1 more; not in the last whole"),
+        ((0.04, 0.03), "window", "steady", "a change of over 4% would have been seen"),
+        ((0.3, None), "window", "too short to say", "the last whole hour has too few requests to be compared"),
+        ((0.0,), "failures", "drifts", "too many failures in a row ended the soak before its time"),
+    ],
+)  # fmt: skip
+def test_the_verdict_by_hand(changes: tuple[float | None, ...], ended_by: str, word: str, reason: str) -> None:
+    """What holds to the end is a drift, told from where it began; what came and went is told and is none."""
+    held = Step(0, 1, None, START, START + 3600 * (1 + len(changes)), ended_by, 0, cut=False)
+    cut = buckets.find([held], None) or buckets.find([held], 3600.0)
+    assert cut is not None
+    none = judge.Line("failures", False, 0.01, (None,) * len(changes), (0.0,) * len(changes), 0.0)
+    found = judge.judge(cut, [line(*changes)], none)
+    assert found.word == word
+    assert any(reason in sentence for sentence in found.reasons), found.reasons

@@ -116,9 +116,12 @@ def _stood_out(cut: Cut, line: Line) -> str:
     places = [place for place in range(len(line.changes)) if line.moved(place)]
     most = max(places, key=lambda place: abs(_change(line, place)))
     more = f", and {len(places) - 1} more" if len(places) > 1 else ""
+    end = f"not in the last whole {cut.noun}"
+    if line.changes[-1] is None:
+        end = f"the last whole {cut.noun} has too few requests to be compared"
     return (
         f"{line.name} was {abs(_change(line, most)):.0%} {'higher' if _change(line, most) > 0 else 'lower'} in the "
-        f"{cut.noun} from {_when(cut, most)}{more}, and not at the end"
+        f"{cut.noun} from {_when(cut, most)}{more}; {end}"
     )
 
 
