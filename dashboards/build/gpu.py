@@ -167,9 +167,10 @@ CLOCKS = [
         {"0": ("free", CALM), "1": ("held down", BAD)}, width=16, nothing="not told by these GPUs",
     ),
     chart(
-        503, "Share of time held down, by reason",
-        "From the driver's counters: nothing between scrapes is missed. Over 1 % by heat or brake: discard the step.",
-        "percentunit", rate("clock_event_seconds_total", "GPU {{gpu}} {{reason}}", "gpu, uuid, reason"), most=1,
+        503, "Share of time held down, worst GPU",
+        "From the driver's counters, by reason: nothing between scrapes is missed. Over 1 % by heat or brake: discard.",
+        "percentunit",
+        Query(f"max by (reason) (rate(llmload_gpu_clock_event_seconds_total{{{GPU}}}[{RATE}]))", "{{reason}}"), most=1,
         thresholds=[(0.01, WARN)], interval="5s", nothing="not told by these GPUs",
     ),
     chart(
@@ -254,9 +255,10 @@ MACHINE = [
 SIDECAR = [
     states(
         801, "Sidecar", "Whether the last look at the GPUs succeeded. Failed: see the errors to the right; while it "
-        "fails no values are served, so that no old one passes for a new one.",
-        host("min by (instance) (llmload_gpu_collect_success{})", "{{instance}}"),
-        {"0": ("failed", BAD), "1": ("fine", CALM)}, width=6, nothing="no sidecar is scraped",
+        "fails or is paused no values are served, so that no old one passes for a new one.",
+        host("min by (instance) (llmload_gpu_collect_success{}) + 2 * max by (instance) (llmload_gpu_paused{})",
+             "{{instance}}"),
+        {"0": ("failed", BAD), "1": ("fine", CALM), "2": ("paused", WARN), "3": ("paused", WARN)}, width=6, nothing="no sidecar is scraped",
     ),
     chart(
         802, "Age of the values", "At the moment of the scrape. Over three intervals the driver hangs.",

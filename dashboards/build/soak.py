@@ -153,7 +153,7 @@ HOURS = [
         },
         changes=[change("joinByField", byField="Time", mode="outer")],
         thresholds={"failed": [(0.01, BAD)], "KV cache": [(0.8, WARN), (0.95, BAD)], "restarts": [(1, BAD)]},
-        interval=HOUR, height=9,
+        interval=HOUR, height=7,
     ),
 ]  # fmt: skip
 
@@ -167,7 +167,7 @@ MEMORY = [
         402, "GPU memory: growth per hour",
         "Slope of 30 minutes; blank while an engine starts. Over 0 for hours: reckon when the rest is used "
         "up, and look for the engine's leak.",
-        "bytes", Query(GROWTH, NAMED), least=None, interval="1m",
+        "bytes", Query(GROWTH, NAMED), interval="1m",
     ),
     chart(
         403, "GPU memory left", "Share that is free. Keep a fifth: under it long prompts may not fit.",

@@ -3,7 +3,6 @@
 import itertools
 import math
 import re
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -117,10 +116,14 @@ def limits(ax: Axes, it: Filled) -> None:
                 ax.axhline(item["value"], color=COLORS[item["color"]], linestyle="--", linewidth=0.8, alpha=0.8)
 
 
+def inches(ax: Axes) -> float:
+    """How wide it is."""
+    return float(ax.get_window_extent().width / ax.figure.dpi)
+
+
 def below(ax: Axes, rows: list[Any]) -> None:
     """The legend, as a table."""
-    inches = ax.get_window_extent().width / ax.figure.dpi
-    wide = max(6, int(inches * 72 / 3.8) - 34)
+    wide = max(6, int(inches(ax) * 72 / 3.95) - 34)
     table = [f"{'':<{wide}} {'last':>10} {'mean':>10} {'max':>10}"]
     table += [f"{name[:wide]:<{wide}} {last:>10} {mean:>10} {most:>10}" for name, _, last, mean, most in rows[:SHOWN]]
     if len(rows) > SHOWN:
@@ -161,7 +164,7 @@ def clock(ax: Axes, it: Filled) -> None:
     for at, _ in it.marks:
         if it.start <= at <= it.end:
             ax.axvline(at, color=COLORS["blue"], linewidth=0.7, linestyle=":")
-    ticks = np.linspace(it.start, it.end, 6)[:-1]
+    ticks = np.linspace(it.start, it.end, 6 if inches(ax) > 2 else 4)[:-1]
     ax.set_xticks(ticks)
     shape = "%H:%M" if it.end - it.start > 1200 else "%H:%M:%S"
     ax.set_xticklabels([datetime.fromtimestamp(float(tick), UTC).strftime(shape) for tick in ticks])
@@ -231,7 +234,8 @@ def table(ax: Axes, it: Filled) -> None:
     ax.axis("off")
     joined = any(item["id"] == "joinByField" for item in it.panel["transformations"])
     head, rows = by_time(it) if joined else by_labels(it)
-    shortened = [[textwrap.shorten(text, 30, placeholder="…") for text, _ in row] for row in rows]
+    room = max(8, int(inches(ax) * 72 / 4.2 / len(head)) + 4)
+    shortened = [[text if len(text) <= room else f"{text[: room - 1]}…" for text, _ in row] for row in rows]
     made = ax.table(cellText=shortened, colLabels=head, loc="upper left", cellLoc="left")
     made.auto_set_font_size(False)
     made.set_fontsize(6.5)

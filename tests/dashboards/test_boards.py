@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 import yaml
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
@@ -19,8 +20,7 @@ from llmload.load.scenario import SLO, Load
 from llmload.record import samples
 from tests.dashboards import boards, lint
 from tests.live.played import about, worker
-from tests.live.test_tally import line
-from tests.report.synthetic import step
+from tests.report.synthetic import record, step
 
 GRAFANA = boards.FOLDER.parent
 RECORDING = Path(__file__).parents[2] / "dashboards" / "prometheus" / "rules" / "recording.yml"
@@ -43,7 +43,7 @@ def exported() -> set[str]:
         tally = Tally()
         tally.begin(about("short", slo=SLO(ttft_ms=50.0), load=load))
         tally.look([step(end=None) | {"rate": 2.0, "concurrency": 1}], [worker(clock_offset_ms=1.0)])
-        tally.record(line(0))
+        tally.record(orjson.dumps(record(0)))
         found |= {f"{f.name}{end}" for f in families(tally) for end in ENDS.get(f.kind, ("",))}
     found |= {samples.name_of(samples.GPU_PREFIX, field) for field in samples.GPU_FIELDS}
     found |= {samples.name_of(samples.HOST_PREFIX, field) for field in samples.HOST_FIELDS}
