@@ -254,8 +254,9 @@ MACHINE = [
 
 SIDECAR = [
     states(
-        801, "Sidecar", "Whether the last look at the GPUs succeeded. Failed: see the errors to the right; while it "
-        "fails or is paused no values are served, so that no old one passes for a new one.",
+        801, "Sidecar",
+        "Whether the last look at the GPUs succeeded. Failed: see the errors to the right. While it fails or is paused "
+        "no values are served, so that no old one passes for a new one.",
         host("min by (instance) (llmload_gpu_collect_success{}) + 2 * max by (instance) (llmload_gpu_paused{})",
              "{{instance}}"),
         {"0": ("failed", BAD), "1": ("fine", CALM), "2": ("paused", WARN), "3": ("paused", WARN)}, width=6, nothing="no sidecar is scraped",
