@@ -259,7 +259,8 @@ SIDECAR = [
         "no values are served, so that no old one passes for a new one.",
         host("min by (instance) (llmload_gpu_collect_success{}) + 2 * max by (instance) (llmload_gpu_paused{})",
              "{{instance}}"),
-        {"0": ("failed", BAD), "1": ("fine", CALM), "2": ("paused", WARN), "3": ("paused", WARN)}, width=6, nothing="no sidecar is scraped",
+        {"0": ("failed", BAD), "1": ("fine", CALM), "2": ("paused", WARN), "3": ("paused", WARN)},
+        width=6, nothing="no sidecar is scraped",
     ),
     chart(
         802, "Age of the values", "At the moment of the scrape. Over three intervals the driver hangs.",
