@@ -163,6 +163,18 @@ def test_what_is_not_supported_is_left_out_and_counted_once(steady: Steady, oper
 GPM = {"sm_active_ratio", "sm_occupancy_ratio", "tensor_active_ratio", "dram_active_ratio"}
 
 
+def test_a_field_that_is_newer_than_the_driver(steady: Steady) -> None:
+    """Its number is an invalid argument then: it is as if it were not supported."""
+    machine, it = steady
+    machine.set({"err.field.198": 2})
+    for slow in (True, False, True):
+        assert "pcie_receive_bytes" not in values(it, slow=slow)
+    machine.set({"err.field.198": None})
+    values(it)
+    errors = {error: n for (operation, error), n in it.errors().items() if operation == "field_198"}
+    assert errors == {"NotSupported": 1}
+
+
 def test_what_is_not_permitted_is_left_out_and_counted_each_time(steady: Steady) -> None:
     """The energy counter and the samples of utilization are forbidden for three looks."""
     machine, it = steady
@@ -388,6 +400,7 @@ def test_a_gpu_that_is_cut_by_mig(tmp_path: Path) -> None:
         (reading,) = it.read(slow=False)
         assert {key: value for key, value in reading["values"].items() if key.startswith("mig")} == MIG_VALUES
         assert reading["values"]["energy_joules"] == 5000.0
+        assert machine.calls()["nvmlDeviceGetUtilizationRates"] == 1, "asked once, and again with what is read seldom"
         assert not reading["values"].keys() & {"utilization_ratio", "busy_seconds", "sm_active_ratio"}
         assert reading["migs"] == [
             {"mig": "7/0", "uuid": "MIG-aaaa", "profile": "3g.40gb"},

@@ -110,8 +110,10 @@ class Fields:
         got = self._calls.ask(nvml.nvmlDeviceGetFieldValues, self._handle, scoped, gpu=self._gpu) if asks else None
         answers = {}
         for ask, one in zip(asks, got, strict=True) if got is not None else ():
-            if one.nvmlReturn:
-                refusal = self._calls.refusal(f"field_{ask.number}", self._gpu, one.nvmlReturn)
+            if code := one.nvmlReturn:
+                if code == nvml.NVML_ERROR_INVALID_ARGUMENT:  # a number that is newer than this driver
+                    code = nvml.NVML_ERROR_NOT_SUPPORTED
+                refusal = self._calls.refusal(f"field_{ask.number}", self._gpu, code)
                 if not isinstance(refusal, Refused):
                     raise refusal
             elif not ask.wide or one.valueType in WIDE:

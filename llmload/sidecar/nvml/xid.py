@@ -83,12 +83,16 @@ class Xids:
                     self.calls.ask(
                         nvml.nvmlDeviceRegisterEvents, handle, nvml.nvmlEventTypeXidCriticalError, events, gpu=uuid
                     )
+            begun = time.monotonic()
             try:
                 event = self.calls.must(nvml.nvmlEventSetWait_v2, events, WAIT_MS, nothing=nvml.NVML_ERROR_TIMEOUT)
                 uuid = uuids.get(address(event.device)) or words(self.calls.must(nvml.nvmlDeviceGetUUID, event.device))
                 pause_s = 1.0
             except (Refused, Lost) as refused:
-                if not (isinstance(refused, Refused) and refused.code == nvml.NVML_ERROR_TIMEOUT):
+                if isinstance(refused, Refused) and refused.code == nvml.NVML_ERROR_TIMEOUT:
+                    left_s = begun + WAIT_MS / 1000 - time.monotonic()
+                    stop.wait(left_s)  # a driver that does not wait is no reason to spin
+                else:
                     stop.wait(pause_s)
                     pause_s = min(2 * pause_s, PATIENCE_S)
                 continue
