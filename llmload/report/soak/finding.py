@@ -114,8 +114,8 @@ def find(facts: Facts, bucket_s: float | None = None) -> Soak | None:
     verdict = judge.judge(cut, lines, failures)
     return Soak(
         cut, tuple(found), lines, failures, verdict, anew, sampled,
-        warnings=tuple(_warnings(cut, anew, sampled)),
-        notes=tuple(_notes(facts, cut, found)),
+        warnings=tuple(memory.warnings(sampled)),
+        notes=tuple(_notes(facts, cut, found, anew)),
     )  # fmt: skip
 
 
@@ -195,18 +195,14 @@ def _failures(first: Told | None, later: Sequence[Told], comparisons: int) -> Li
     return Line("failures", False, judge.FAILURES_MATTER, changes, tuple(map(share, later)), share(first))
 
 
-def _warnings(cut: Cut, anew: Sequence[float], sampled: Sequence[Memory]) -> Iterator[str]:
+def _notes(facts: Facts, cut: Cut, found: Sequence[dict[str, Any]], anew: Sequence[float]) -> Iterator[str]:
+    """What a reader of the table has to know."""
     if anew:
         told = ", ".join(span(round(at - cut.begin)) for at in anew[:10])
         yield (
-            f"the engine began anew {len(anew)} time{'s' * (len(anew) > 1)} during the soak (seen again after {told}): "
-            "what lies before and behind are two servers"
+            f"the engine began anew {len(anew)} time{'s' * (len(anew) > 1)} (seen again after {told}): what lies "
+            "before and behind are two servers"
         )
-    yield from memory.warnings(list(sampled))
-
-
-def _notes(facts: Facts, cut: Cut, found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """What a reader of the table has to know."""
     if cut.full < cut.count:
         yield (
             f"the last {cut.noun} is not whole ({span(cut.edges[-1] - cut.edges[-2])} of {span(cut.size_s)}): it is "

@@ -1,6 +1,6 @@
 """Memory through a soak: how fast it grew, and how much of it was left. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +81,7 @@ def _one(name: str, used: Series, total: Series | None, begin: float, end: float
     return Memory(name, slope, float(np.median(values[:10])), float(values.max()), whole, (end - begin) / 3600)
 
 
-def warnings(found: list[Memory]) -> Iterator[str]:
+def warnings(found: Sequence[Memory]) -> Iterator[str]:
     """One sentence for each memory that grew, or of which too little was left."""
     for item in found:
         if item.grows:
