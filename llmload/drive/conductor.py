@@ -388,15 +388,15 @@ class Conductor:
         with contextlib.suppress(Stop):
             self.desk.phase(run, "closed", why=why)
             self.desk.until(run, lambda: self.desk.every(run, idle, hurry=self.halted), CUT_S)
+        if run.sampling is not None:  # before workers let go of users, who would find no run
+            began = (run.book.steps[0] if run.book.steps else run.book.facts)["started_at"]
+            run.sampling.end(began, clock.now(), hurry=self.halted)
+            run.notes += run.sampling.notes
         patience_s = FLUSH_S if run.failure is None else 0.0  # what cannot be written here stays in the spools
         for member in run.present:
             self.desk.end(run, member, patience_s)
         with contextlib.suppress(Stop):
             self.desk.until(run, lambda: self.desk.every(run, drained, hurry=self.halted), DRAIN_S, strict=False)
-        if run.sampling is not None:
-            began = (run.book.steps[0] if run.book.steps else run.book.facts)["started_at"]
-            run.sampling.end(began, clock.now(), hurry=self.halted)
-            run.notes += run.sampling.notes
         run.over = True
         if run.order.free:
             run.look_for_success(0)
