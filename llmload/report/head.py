@@ -155,6 +155,8 @@ def settings(facts: Facts) -> list[tuple[str, str]]:
         )
     rows += [("CPU of the workers", processors(facts)), ("clocks of the workers", clocks(facts))]
     rows += [("note of the preflight", str(note)) for note in preflight.get("notes") or ()]
+    rows += [("sampled", sampled(facts))]
+    rows += [("note of the sampling", note) for note in (facts.run.get("sampling") or {}).get("notes") or ()]
     rows.append(("command", " ".join(str(word) for word in facts.run.get("command") or ()) or UNKNOWN))
     return [(name, text) for name, text in rows if text]
 
@@ -180,6 +182,20 @@ def clocks(facts: Facts) -> str:
         if worker.get("clock_offset_ms") is not None
     ]
     return f"against the master's: {listed(said, MOST)}; windows are cut by these" if said else ""
+
+
+def sampled(facts: Facts) -> str:
+    """Where the samples of GPUs and server came from, and by whose clock: values stand at our moment less their age."""
+    told = []
+    for source in facts.telemetry.sources:
+        n = sum(gpu.source == source.name for gpu in facts.telemetry.gpus)
+        server = facts.telemetry.server
+        what = [f"{n} GPU{'s' * (n > 1)}"] if n else []
+        what += [server.engine or "the server"] if server is not None and server.source == source.name else []
+        clock = "" if source.offset_ms is None else f" (its clock {source.offset_ms:+,.0f} ms, not used)"
+        failed = f", {source.failed} failed" if source.failed else ""
+        told.append(f"{f'{what[0]} from ' if what else ''}{source.name}{clock}: {source.looks:,} looks{failed}")
+    return "; ".join(told)
 
 
 def warmup(facts: Facts, plan: dict[str, Any]) -> str:

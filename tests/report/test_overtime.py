@@ -12,7 +12,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from llmload import report
-from llmload.report import columns, files, overtime, terminal
+from llmload.report import columns, files, head, overtime, terminal
 from llmload.report.building import Built
 from tests.report.sampled import constant, every, gpu, look, sample, served
 from tests.report.synthetic import START, believable, lines, record, step
@@ -39,6 +39,19 @@ def test_golden_of_blocks(built: Built) -> None:
     blocks = [{name: row[name] for name in ("gpu", "server")} for row in built.summary["rows"] if row["gpu"]]
     text = orjson.dumps(blocks, option=orjson.OPT_INDENT_2).decode() + "\n"
     assert near(orjson.loads(text), orjson.loads(golden("sampled.json", text)))
+
+
+def test_sources_are_among_the_settings(tmp_path: Path) -> None:
+    """With looks that failed, a clock that is another one, and what was noted meanwhile."""
+    told = [line | {"clock_offset_ms": 12.4} for line in constant(300, 5)]
+    lines(tmp_path / "gpu.jsonl", [*told, {key: told[0][key] for key in ("at", "source")} | {"error": "refused"}])
+    lines(tmp_path / "server.jsonl", [served(at) for at in range(3)])
+    settings = dict(head.settings(built_of(tmp_path, [record(0)], run={"sampling": {"notes": ["one line"]}}).facts))
+    assert settings["sampled"] == (
+        "1 GPU from http://gpu-host:9835/metrics (its clock +12 ms, not used): 11 looks, 1 failed; "
+        "vllm from http://127.0.0.1:8000/metrics: 3 looks"
+    )
+    assert settings["note of the sampling"] == "one line"
 
 
 def test_every_figure_stands_in_the_csv(built: Built) -> None:

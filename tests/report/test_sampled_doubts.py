@@ -186,12 +186,12 @@ def test_tokens_by_both_counts(tmp_path: Path) -> None:
 
 
 def test_a_server_that_was_started_anew(tmp_path: Path) -> None:
-    """And whose log tells errors, and that could not be asked in a third of the looks."""
-    told = every(
-        1, -5.5, 25.5, lambda at: engine(at, start_time_seconds=1000 + 500 * (at > 9), log_errors=4 * (at > 9))
-    )
+    """And whose log tells errors, which another source counts more often; a third of the looks failed."""
+    told = every(1, -5.5, 25.5, lambda at: engine(at, start_time_seconds=1000 + 500 * (at > 9)))
+    log = [served(n / 4, log_errors=4 * (n > 36)) | {"source": "vllm.log", "engine": None} for n in range(-20, 100)]
     failed = [{key: line[key] for key in ("at", "source")} | {"error": "HTTP 500"} for line in told[::3]]
-    built = run(tmp_path, server=[*told, *failed])
+    built = run(tmp_path, server=[*told, *failed, *log])
+    assert built.summary["rows"][-1]["server"]["engine"] == "vllm"
     only(built, "the server was started anew at 1 in flight")
     assert "4 lines at 1 in flight" in only(built, "the server's log tells errors")
     assert "in 11 of 43 looks (HTTP 500)" in only(built, "metrics could not be read")

@@ -35,6 +35,8 @@ GPU_KEYS = frozenset({
 """Values of a GPU that a figure, a doubt or a picture needs: of others nothing is kept, for hours of them add up."""
 HOST_KEYS = frozenset(item.key for item in samples.HOST_FIELDS)
 SERVER_KEYS = frozenset(item.key for item in samples.SERVER_FIELDS)
+LOG = "log_errors"
+"""What is told of a server's log, by a source of its own."""
 
 
 def read(folder: Path, run: Mapping[str, Any]) -> Telemetry:
@@ -70,11 +72,10 @@ def read(folder: Path, run: Mapping[str, Any]) -> Telemetry:
     best = {uuid: source for (uuid, source), rows in sorted(gpus.items(), key=lambda item: len(item[1].at))}
     sampling = run.get("sampling") or {}
     idle = sampling.get("idle") or {}
-    server = max(servers.items(), key=lambda item: len(item[1].at), default=None)
     return Telemetry(
         gpus=tuple(_gpu(uuid, best[uuid], gpus[uuid, best[uuid]]) for uuid in dict.fromkeys(uuid for uuid, _ in gpus)),
         hosts=tuple(Host(source, *rows.series()) for source, rows in hosts.items()),
-        server=None if server is None else _server(*server),
+        server=_server(servers),
         sources=tuple(item.told(name) for name, item in sources.items()),
         passed_over=tuple((uuid, source) for uuid, source in gpus if best[uuid] != source),
         idle=(idle["from_s"], idle["to_s"]) if idle.get("from_s") and idle.get("to_s") else None,
@@ -197,9 +198,17 @@ def _gpu(uuid: str, source: str, rows: _Rows) -> Gpu:
     return Gpu(uuid, rows.info.get("gpu", ""), rows.info.get("name"), source, at, values, np.sort(rows.down))
 
 
-def _server(source: str, rows: _Rows) -> Server:
+def _server(told: dict[str, _Rows]) -> Server | None:
+    """The server as the fullest source tells it, with the errors that another one counted in its log."""
+    if not told:
+        return None
+    source, rows = max(told.items(), key=lambda item: (bool(item[1].values.keys() - {LOG}), len(item[1].at)))
     names = {key: word for key, word in rows.info.items() if key != "engine"}
-    return Server(source, rows.info.get("engine"), names, *rows.series())
+    at, values = rows.series()
+    for other in told.values():
+        if other is not rows and LOG in other.values:
+            values[LOG] = other.series()[1][LOG]
+    return Server(source, rows.info.get("engine"), names, at, values)
 
 
 def _look(line: bytes, sources: dict[str, _Source]) -> _Look | None:
