@@ -59,7 +59,8 @@ def scraping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scraping]:
         port = free()
         config = CONFIG.format(sidecar=one.url.removeprefix("http://"), dcgm=other.url.removeprefix("http://"))
         (folder / "prometheus.yml").write_text(config)
-        command = ["prometheus", "--config.file=prometheus.yml", f"--web.listen-address=127.0.0.1:{port}"]
+        command = ["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=data"]
+        command.append(f"--web.listen-address=127.0.0.1:{port}")
         with subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL) as process:
             try:
                 yield Scraping(f"http://127.0.0.1:{port}", folder, one, other)
