@@ -2,6 +2,7 @@
 
 import math
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 
 from llmload.report import instants
 from llmload.report.instants import Moments, Waits
+from tests.report.synthetic import START, lines, record, second, step
+from tests.report.worked import built_of
 
 RANDOM = np.random.default_rng
 
@@ -93,6 +96,26 @@ def test_slow_ones_are_the_twentieth_part_of_each_group() -> None:
     assert begin.tolist() == [38, 39, 78]
     assert end.tolist() == pytest.approx([38 + wait[38], 39 + wait[39], 79 + 1.5])
     assert len(others) == 115
+
+
+def test_the_warning_names_the_page_and_the_numbers(tmp_path: Path) -> None:
+    """A page that takes 200 ms every 15 s, and every first token that falls into that comes when it is over."""
+    looks = [
+        {"at": START + at, "source": "http://gpu:9400/metrics", "took_ms": 200, "gpus": []} for at in range(0, 600, 15)
+    ]
+    lines(tmp_path / "gpu.jsonl", looks)
+    sent = [k * 0.49 for k in range(1200)]
+    late = [15 * round(at / 15) - at for at in sent]  # how long after it was sent the next look begins
+    ttft = [1000 * (near + 0.2) if -0.2 < near < 0.08 else 80.0 + k % 7 for k, near in enumerate(late)]
+    built = built_of(
+        tmp_path,
+        [record(k, sent=at, ttft=ttft[k]) for k, at in enumerate(sent)],
+        [step(0, 1, 0, 590)],
+        generator=[second(at) for at in range(0, 590, 10)],
+    )
+    (warning,) = [text for text in built.warnings if "slow first tokens come" in text]
+    assert warning.startswith("slow first tokens come when http://gpu:9400/metrics is asked (about every 15 s): ")
+    assert "--sample-every" in warning
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=7), st.integers(0, 7))
