@@ -81,9 +81,9 @@ def test_the_limit_is_of_the_whole_answer() -> None:
             time.sleep(0.02)
 
     for piece in (b"", b"H", b"HTTP/1.1 200 OK\r\nA: "):
-        with place(lambda _, piece=piece: drip(piece)) as here:
-            with pytest.raises(Unread, match=r"no whole answer within 0\.2 s"):
-                fetch(here.url, 0.2)
+        sentence = r"no whole answer within 0\.2 s"
+        with place(lambda _, piece=piece: drip(piece)) as here, pytest.raises(Unread, match=sentence):
+            fetch(here.url, 0.2)
 
 
 def test_nobody_there() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from llmload.gather import sampler
 from llmload.ports import free
 from tests.gather.children import ANCHOR_S, Child, child, until
 from tests.gather.places import Asked, answer, packed, page, place
@@ -228,6 +229,24 @@ def test_a_sidecar_that_was_paused_goes_on_when_the_parent_is_gone(tmp_path: Pat
         assert one.do(do="pause")["went_on"] == []
         assert one.end() == (0, "")
         assert here.asked[-1].path == "/resume"
+
+
+def test_a_long_pause_is_renewed_and_not_behind_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sidecar that would go on by itself is told again in time, and after the end no more."""
+    monkeypatch.setattr(sampler, "PAUSE_S", 0.1)
+    with place(lambda asked: answer(SIDECAR if asked.method == "GET" else "")) as here:
+        one = sampler.Sampler(sampler.Order(str(tmp_path), ANCHOR_S, every_s=0.02, gpu=(here.url,)))
+        one.begin()
+
+        def told() -> list[str]:
+            return [asked.path for asked in here.asked if asked.method == "POST"]
+
+        assert one.pause() == []
+        until(lambda: len(told()) >= 4, "the pause to be renewed")
+        one.resume()
+        time.sleep(0.15)
+        assert told() == ["/pause?seconds=0.1"] * (len(told()) - 1) + ["/resume"]
+        one.end()
 
 
 def test_a_full_disk_is_told_once_and_ends_nothing(tmp_path: Path) -> None:
