@@ -12,6 +12,7 @@ BENCHES = {
     "intake": "tests.bench.intake:main",
     "spread": "tests.bench.spread:main",
     "report": "tests.bench.report:million",
+    "report-soak": "tests.bench.report:soak",
     "soak": "tests.bench.soak:main",
     "sidecar": "tests.bench.sidecar:main",
 }
