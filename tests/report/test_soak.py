@@ -167,6 +167,16 @@ def test_a_soak_that_was_killed_gives_all_its_hours(tmp_path: Path) -> None:
     assert found["verdict"] == "steady"
 
 
+def test_failures_that_came_and_went_are_told(tmp_path: Path) -> None:
+    """A fifth of the second hour's attempts failed, and nearly none in the others."""
+    found = soak_of(building.compute(made(tmp_path, 3, fails=lambda hour: 0.2 if 1 <= hour < 2 else 0.0)))
+    share = found["buckets"][1]["failed"] / 900
+    assert found["verdict"] == "steady"
+    assert found["reasons"][0] == (
+        f"{share:.1%} of the attempts failed in the hour from 1 h, 0.0% in the first; not in the last whole hour"
+    )
+
+
 def telemetry(folder: Path, hours: int, used: Callable[[float], float], restart_s: float) -> None:
     """A GPU of 80 GiB and an engine that begins anew once."""
     at = [float(second) for second in range(0, hours * 3600, 20)]

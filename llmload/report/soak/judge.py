@@ -71,6 +71,7 @@ def judge(cut: Cut, lines: Sequence[Line], failures: Line) -> Verdict:
         reasons += [_fails(cut, failures)] if failures.since is not None else []
         drifts = bool(reasons)
         reasons += [_stood_out(cut, line) for line in lines if line.since is None and _odd(line)]
+        reasons += [_failed_once(cut, failures)] if failures.since is None and _odd(failures) else []
         if drifts:
             return Verdict(DRIFTS, tuple(reasons))
         wide = [line for line in lines if line.judged and not _narrow(line)]
@@ -122,6 +123,14 @@ def _stood_out(cut: Cut, line: Line) -> str:
     return (
         f"{line.name} was {abs(_change(line, most)):.0%} {'higher' if _change(line, most) > 0 else 'lower'} in the "
         f"{cut.noun} from {_when(cut, most)}{more}; {end}"
+    )
+
+
+def _failed_once(cut: Cut, line: Line) -> str:
+    most = max((place for place in range(len(line.changes)) if line.moved(place)), key=lambda at: _change(line, at))
+    return (
+        f"{line.values[most] or 0:.1%} of the attempts failed in the {cut.noun} from {_when(cut, most)}, "
+        f"{line.first or 0:.1%} in the first; not in the last whole {cut.noun}"
     )
 
 
