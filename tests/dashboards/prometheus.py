@@ -64,8 +64,11 @@ class Prometheus:
 def running(folder: Path, config: Mapping[str, Any]) -> Iterator[Prometheus]:
     """Run one while the block runs; what is in `folder`/tsdb it has already, and its words are in prometheus.log."""
     assert PROGRAM.exists(), "no Prometheus here; on Debian: apt-get install prometheus"
-    file, address = folder / "prometheus.yml", f"127.0.0.1:{ports.free()}"
-    file.write_text(yaml.safe_dump(dict(config)))
+    file, text = folder / "prometheus.yml", yaml.safe_dump(dict(config))
+    file.write_text(text)
+    address = f"127.0.0.1:{ports.free()}"
+    while address in text:  # somebody who is scraped will listen there
+        address = f"127.0.0.1:{ports.free()}"
     command = [
         str(PROGRAM), f"--config.file={file}", f"--storage.tsdb.path={folder / 'tsdb'}",
         f"--web.listen-address={address}",

@@ -140,7 +140,11 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
     """A Prometheus with the shipped rules that scraped it all."""
     folder = tmp_path_factory.mktemp("seen")
     loads = {"closed": CLOSED, "rate": BY_RATE}
-    metrics, gpu_port = {name: ports.free() for name in loads}, ports.free()
+    free: set[int] = set()
+    while len(free) < 3:
+        free.add(ports.free())
+    gpu_port, *rest = free
+    metrics = dict(zip(loads, rest, strict=True))
     driver = stub.build(folder, 2)
     driver.set(DRIVER)
     with contextlib.ExitStack() as alive, contextlib.ExitStack() as gone:
@@ -168,7 +172,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
         said = "".join(commands.end(process).all for process in running)
         asked_for = "max by (instance) ({__name__=~'llmload_step_target_.*'})"
         spans = [item["values"] for item in stored.over(asked_for, time.time() - 600, time.time(), 0.5)]
-        assert len(spans) == len(loads), said
+        assert len(spans) == len(loads), said[:2000]
         began, ended = max(values[0][0] for values in spans), min(values[-1][0] for values in spans)
         driver.set({"lost.1": 1})
         stored.until(lambda it: it.ask("gpu:up:count < 2"))

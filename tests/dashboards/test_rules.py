@@ -53,6 +53,25 @@ def test_configurations_differ_in_where_the_targets_are() -> None:
     assert composed == local
 
 
+def test_targets_of_ones_own(tmp_path: Path) -> None:
+    """A copy of the example is taken under each of the names that it gives, and itself under none."""
+    config, example = read(SHIPPED / "prometheus.yml"), SHIPPED / "targets" / "example.yml"
+    patterns = [pattern for job in config["scrape_configs"] for sd in job["file_sd_configs"] for pattern in sd["files"]]
+    names = re.findall(r"[\w-]+-\w+\.yml", example.read_text())
+    assert len(names) == len(patterns) == 3
+    for name in names:
+        assert sum(Path("targets", name).match(pattern) for pattern in patterns) == 1
+    assert not any(Path("targets", "example.yml").match(pattern) for pattern in patterns)
+    config["rule_files"] = []
+    (tmp_path / "targets").mkdir()
+    for name in names:
+        (tmp_path / "targets" / name).write_text(example.read_text())
+    (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config))
+    done = promtool("check", "config", str(tmp_path / "prometheus.yml"))
+    assert done.returncode == 0
+    assert "WARNING" not in done.stdout
+
+
 @pytest.mark.parametrize("path", PLAYED, ids=lambda path: path.stem)
 def test_promtool_plays_them(path: Path) -> None:
     """Series that are made up, and what must come of them."""
