@@ -77,7 +77,7 @@ POWER = [
     chart(
         202, "Power as the driver tells it",
         "The driver's average over a second, and the power of the moment. For peaks; means come from the counter.",
-        "watt", gauge("power_watts", "GPU {{gpu}} average"), gauge("power_instant_watts", "GPU {{gpu}} this moment"),
+        "watt", gauge("power_watts", "GPU {{gpu}} average"), gauge("power_instant_watts", "GPU {{gpu}} now"),
         width=6,
     ),
     chart(

@@ -123,9 +123,9 @@ def inches(ax: Axes) -> float:
 
 def below(ax: Axes, rows: list[Any]) -> None:
     """The legend, as a table."""
-    wide = max(6, int(inches(ax) * 72 / 3.95) - 34)
-    table = [f"{'':<{wide}} {'last':>10} {'mean':>10} {'max':>10}"]
-    table += [f"{name[:wide]:<{wide}} {last:>10} {mean:>10} {most:>10}" for name, _, last, mean, most in rows[:SHOWN]]
+    wide = max(6, int(inches(ax) * 72 / 3.95) - 31)
+    table = [f"{'':<{wide}} {'last':>9} {'mean':>9} {'max':>9}"]
+    table += [f"{name[:wide]:<{wide}} {last:>9} {mean:>9} {most:>9}" for name, _, last, mean, most in rows[:SHOWN]]
     if len(rows) > SHOWN:
         table.append(f"and {len(rows) - SHOWN} more")
     words: dict[str, Any] = {
