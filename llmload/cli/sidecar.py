@@ -24,6 +24,7 @@ from llmload.load.spans import span
 from llmload.plain import one_line
 from llmload.sidecar import host
 from llmload.sidecar.backend import BACKENDS, Absent, backend
+from llmload.sidecar.kept import Kept
 from llmload.sidecar.lines import Lines
 from llmload.sidecar.page import Page
 from llmload.sidecar.sampler import Sampler
@@ -115,12 +116,13 @@ def main(args: argparse.Namespace) -> int:
     watch = Watch(sampler, asked, wanted.hang_limit_s, lines)
     if args.once:
         sampler.start()
-        whole = watch.until(lambda: sampler.kept.outcomes["ok"] == 2)
-        look = sampler.kept.look
+        whole = watch.until(lambda: _seen(sampler.kept, patient=args.wait))
         watch.end()
-        if not whole or look is None:
+        if not whole:
             return Exit.INCOMPLETE
-        Console(highlight=False, soft_wrap=True).print(table(look))
+        if sampler.kept.look is None:
+            raise Stop(sampler.kept.fault, Exit.UNMEASURABLE)
+        Console(highlight=False, soft_wrap=True).print(table(sampler.kept.look))
     else:
         with Server(wanted.host, wanted.port, sampler, Page(sampler, wanted.kind)) as server:
             sampler.start()
@@ -173,6 +175,11 @@ class Watch:
         elif not self._told_hang:
             self._told_hang = True
             _say(f"a call into the driver has not returned for {span(HANGS_S)}; after {span(self._limit_s)} this ends")
+
+
+def _seen(kept: Kept, *, patient: bool) -> bool:
+    """Whether there were two looks, or, unless one is patient, one that failed."""
+    return kept.outcomes["ok"] >= 2 or (not patient and kept.look is None and any(kept.outcomes.values()))
 
 
 def _exit(sentence: str) -> NoReturn:

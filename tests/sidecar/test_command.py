@@ -11,7 +11,9 @@ import pytest
 
 from llmload.cli import main
 from llmload.exits import Exit
+from llmload.sidecar.backend import Gone
 from tests.sidecar.child import Child, running
+from tests.sidecar.scripted import Scripted
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def child(folder: Path) -> Iterator[Child]:
         ("--gpus ,", 2, "--gpus: names no GPU"),
         ("--fake 2 --gpus 5", 3, "--gpus 5: there is none of these; the fake GPUs are 0 to 1"),
         ("--fake 1 --jsonl /nowhere/x", 2, "/nowhere/x: cannot be opened: No such file or directory"),
-        ("--fake 1 --host nowhere.invalid.", 2, "cannot listen on nowhere.invalid.:9835"),
+        ("--fake 1 --host 203.0.113.1", 2, "cannot listen on 203.0.113.1:9835: cannot assign requested address"),
         ("--backend amd --once", 3, 'pip install "llmload[amd]"'),
     ],
 )
@@ -158,6 +160,15 @@ def test_once_shows_a_table_and_ends(capfd: pytest.CaptureFixture[str], tmp_path
     assert "2,619 MHz" in out
     assert "process memory, 4242" in out
     assert len((tmp_path / "x").read_bytes().splitlines()) == 2
+
+
+def test_once_tells_a_driver_that_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Instead of trying again for ever: exit code 3."""
+    source = Scripted([], fault=Gone("the driver went away"))
+    monkeypatch.setattr("llmload.cli.sidecar.backend", lambda *_, **__: source)
+    assert main(["sidecar", "--once"]) == Exit.UNMEASURABLE
+    assert "llmload sidecar: the driver went away" in capsys.readouterr().err
+    assert source.did[-1] == "close"
 
 
 def test_a_full_disk_is_told_once_and_at_the_end() -> None:

@@ -140,7 +140,7 @@ def test_what_is_forbidden_or_not_there_is_counted_and_left_out(both: Both) -> N
 
 
 def test_scrapes_ask_the_driver_nothing(both: Both) -> None:
-    """While it is paused, pages can be read at will and no value is read; what stalls a driver is never called."""
+    """Paused, pages are read and no GPU is; what stalls a driver is never called, and CUDA is not even loaded."""
     child, driver = both.child, both.driver
     assert child.ask("/pause?seconds=60", "POST")[0] == 200
     child.until(lambda: any("paused" in line for line in child.said))
@@ -157,6 +157,7 @@ def test_scrapes_ask_the_driver_nothing(both: Both) -> None:
     names = " ".join(asked())
     for waits in ("Fan", "PcieThroughput", "RunningProcesses"):
         assert waits not in names
+    assert "libcuda" not in Path(f"/proc/{child.process.pid}/maps").read_text()
 
 
 def test_a_signal_lets_go_of_the_driver(both: Both) -> None:
