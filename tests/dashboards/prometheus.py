@@ -21,6 +21,13 @@ from llmload import ports
 PROGRAM = Path("/usr/bin/prometheus")
 PROMTOOL = Path("/usr/bin/promtool")
 SHIPPED = Path(__file__).parents[2] / "dashboards" / "prometheus"
+RULES: list[dict[str, Any]] = [
+    rule
+    for path in sorted((SHIPPED / "rules").glob("*.yml"))
+    for group in yaml.safe_load(path.read_text())["groups"]
+    for rule in group["rules"]
+]
+"""All shipped ones: with `record` or with `alert`."""
 
 
 class Prometheus:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.dashboards.prometheus import SHIPPED, promtool
+from tests.dashboards.prometheus import RULES, SHIPPED, promtool
 
 README = SHIPPED.parents[1] / "README.md"
 CONFIGS = ("prometheus.yml", "local.yml")
@@ -19,9 +19,6 @@ def read(path: Path) -> dict[str, Any]:
     return yaml.safe_load(path.read_text())  # type: ignore[no-any-return]
 
 
-RULES = [
-    rule for path in (SHIPPED / "rules").glob("*.yml") for group in read(path)["groups"] for rule in group["rules"]
-]
 TESTS = [case for path in PLAYED for case in read(path)["tests"]]
 
 
