@@ -2,6 +2,7 @@
 
 import math
 import random
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import orjson
 import pytest
 
 from llmload.exits import Exit, Stop
+from llmload.load import options
 from llmload.load import soak as sizes
 from llmload.report import building, csv_out, files
 from llmload.report.building import Built
@@ -263,6 +265,25 @@ def test_a_soak_without_a_second_hour_says_how_long_to_hold(tmp_path: Path) -> N
     found = soak_of(building.compute(made(tmp_path, 1.5), bucket_s=3600.0))
     assert found["verdict"] == "too short to say"
     assert found["reasons"][0].endswith("hold the load for 2 h or more")
+
+
+def test_soak_csv_goes_with_the_soak(tmp_path: Path) -> None:
+    """A short window has buckets where they are asked for, and no file of them is left from before where not."""
+    folder = made(tmp_path, 0.1)
+    files.write(building.compute(folder, bucket_s=60.0))
+    assert (folder / "soak.csv").read_text().count("\n") == 1 + 6
+    files.write(building.compute(folder))
+    assert not (folder / "soak.csv").exists()
+    assert "soak" not in orjson.loads((folder / "summary.json").read_bytes())
+
+
+@pytest.mark.parametrize(("text", "words"), [("soon", "expected a duration over 0"), ("500ms", "expected 1s or more")])
+def test_a_bucket_that_is_none_is_refused(text: str, words: str) -> None:
+    """One sentence that names the option."""
+    with pytest.raises(Stop, match=f"--bucket: {words}") as caught:
+        options.bucket_s(Namespace(bucket=text))
+    assert caught.value.code is Exit.USAGE
+    assert options.bucket_s(Namespace(bucket="10m")) == 600
 
 
 def test_few_requests_make_no_verdict(tmp_path: Path) -> None:
