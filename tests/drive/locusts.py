@@ -98,9 +98,9 @@ class Running:
         return self.log.read_text(errors="replace")
 
     def workers(self) -> list[int]:
-        """Process ids of its workers."""
+        """Process ids of its workers: of its children those in its session, in which the sampler of GPUs is not."""
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return [int(pid) for pid in path.read_text().split()]
+        return [int(pid) for pid in path.read_text().split() if os.getsid(int(pid)) == self.process.pid]
 
 
 @dataclass(frozen=True)
