@@ -181,6 +181,18 @@ def test_what_is_lost_is_looked_for_ever_more_seldom(tmp_path: Path) -> None:
         assert machine.calls()["nvmlDeviceGetHandleByIndex_v2"] - before == 5 * 2
 
 
+@pytest.mark.parametrize("chosen", [(), ("0",)])
+def test_a_gpu_that_comes_later(tmp_path: Path, chosen: tuple[str, ...]) -> None:
+    """It is told from then on, unless others were chosen."""
+    machine = stub.build(tmp_path, 2)
+    machine.set(gpus=1)
+    with told(machine.env(), chosen) as it:
+        it("open")
+        assert seen(it.read()) == all_of(True)
+        machine.set(gpus=2)
+        assert seen(it.read(slow=False)) == all_of(*[True] * (1 if chosen else 2))
+
+
 @pytest.mark.parametrize("code", [2, 17])
 def test_a_gpu_that_gives_no_value_at_all(tmp_path: Path, code: int) -> None:
     """Whatever reason NVML gives for it, it cannot be reached."""
