@@ -39,14 +39,14 @@ def requests(
         yield record(seq, sent=sent, ttft=round(ttft, 3), gaps=[round(20 * draw.lognormvariate(0, 0.1), 3)] * 4)
 
 
-def made(folder: Path, hours: float = HOURS, *, killed: bool = False, **how: Any) -> Path:
-    """A run folder of such a soak; killed, it has no end on record."""
-    held = scenario(name="soak")
-    held["load"] |= {"steps": [1], "window_s": 60.0, "hold_s": hours * 3600}
+def made(folder: Path, hours: float = HOURS, *, killed: bool = False, held: bool = True, **how: Any) -> Path:
+    """A run folder of such a soak, or of as long a window; killed, it has no end on record."""
+    plan = scenario(name="soak")
+    plan["load"] |= {"steps": [1], "window_s": 60.0, "hold_s": hours * 3600 if held else None}
     window = step(0, 1, 0.0, None if killed else hours * 3600)
     more = {"ended_at": None, "verdict": None} if killed else {"ended_at": START + hours * 3600}
     samples = [second(float(at)) for at in range(0, round(hours * 3600), 600)]
-    return write(folder, requests(hours, **how), [window], samples, scenario=held, **more)
+    return write(folder, requests(hours, **how), [window], samples, scenario=plan, **more)
 
 
 @pytest.fixture(scope="module")
@@ -269,7 +269,7 @@ def test_a_soak_without_a_second_hour_says_how_long_to_hold(tmp_path: Path) -> N
 
 def test_soak_csv_goes_with_the_soak(tmp_path: Path) -> None:
     """A short window has buckets where they are asked for, and no file of them is left from before where not."""
-    folder = made(tmp_path, 0.1)
+    folder = made(tmp_path, 0.1, held=False)
     files.write(building.compute(folder, bucket_s=60.0))
     assert (folder / "soak.csv").read_text().count("\n") == 1 + 6
     files.write(building.compute(folder))
@@ -287,8 +287,8 @@ def test_a_bucket_that_is_none_is_refused(text: str, words: str) -> None:
 
 
 def test_few_requests_make_no_verdict(tmp_path: Path) -> None:
-    """15 requests in a minute are too few to compare: that is told, and neither steady nor drifts."""
-    found = soak_of(building.compute(made(tmp_path, 0.1), bucket_s=60.0))
+    """15 requests in a minute are too few to compare: that is told of a hold of six minutes without being asked."""
+    found = soak_of(building.compute(made(tmp_path, 0.1)))
     assert found["verdict"] == "too short to say"
     assert "too few requests" in found["reasons"][0]
     assert sizes.bucket_s(360.0) == 60.0

@@ -61,15 +61,16 @@ def slack_s(size_s: float) -> float:
     return min(SLACK_S, SLACK * size_s)
 
 
-def find(steps: Sequence[Step], wanted_s: float | None) -> Cut | None:
+def find(steps: Sequence[Step], wanted_s: float | None, *, held: bool = False) -> Cut | None:
     """The longest window of a run in buckets of `wanted_s`; without a wish only of a long one, in hours as a rule.
 
-    None where there is no such window. Raises Stop(USAGE) where there would be too many buckets.
+    `held`: the scenario is a soak, which is one however short its hold was made. None where there is no such window.
+    Raises Stop(USAGE) where there would be too many buckets.
     """
     long = max(steps, key=lambda step: step.window_s or 0.0, default=None)
     if long is None or long.begin is None or long.end is None or not long.window_s:
         return None
-    if wanted_s is None and long.window_s < LEAST_S - SLACK_S:
+    if wanted_s is None and not held and long.window_s < LEAST_S - SLACK_S:
         return None
     size = wanted_s or soak.bucket_s(long.window_s)
     whole, rest = divmod(long.window_s, size)

@@ -95,7 +95,8 @@ def _shown(change: Change | None) -> dict[str, float] | None:
 
 def find(facts: Facts, bucket_s: float | None = None) -> Soak | None:
     """The soak of a run, or None where its windows are short and no bucket was asked for. Raises Stop(USAGE)."""
-    cut = buckets.find(facts.steps, bucket_s)
+    held = bool((facts.scenario.get("load") or {}).get("hold_s"))
+    cut = buckets.find(facts.steps, bucket_s, held=held)
     if cut is None:
         return None
     compared = range(cut.reference, cut.full)
