@@ -179,6 +179,16 @@ def test_lines_that_are_none_are_counted(tmp_path: Path) -> None:
     assert built.summary["rows"][-1]["gpu"]["power_mean_watts"] == pytest.approx(300)
 
 
+def test_a_gpu_that_tells_nothing_is_not_down(tmp_path: Path) -> None:
+    """It is there, and that is all: no value is known, and nothing is said of a loss."""
+    found = telemetry(tmp_path, [look(at) | {"gpus": [{"uuid": "GPU-9", "up": True}]} for at in range(20)])
+    got = block(found, 2, 12, 100)
+    assert len(found.gpus[0].down) == 0
+    assert {key: value for key, value in got.items() if value is not None} == {
+        "n_gpus": 1, "tokens_per_s_per_gpu": 10, "coverage": pytest.approx(1)
+    }  # fmt: skip
+
+
 KEYS = ["at", "source", "gpus", "uuid", "up", "values", "age_s", "host", "mono_ns", "info", "paused", "error", "names"]
 ATOMS = st.sampled_from([None, True, -1, 2**60, 0.5, 1e300, "", "x", PAGE])
 JSON = st.recursive(

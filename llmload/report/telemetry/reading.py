@@ -58,7 +58,7 @@ def read(folder: Path, run: Mapping[str, Any]) -> Telemetry:
                 continue
             mine = gpus.setdefault((uuid, look.source), _Rows(GPU_KEYS))
             mine.tell(row.get("info"), gpu=row.get("gpu"))
-            mine.add(look.at, row.get("values") if up else None)
+            mine.add(look.at, row.get("values", {}) if up else None)
         if isinstance(host := look.row.get("host"), dict):
             hosts.setdefault(look.source, _Rows(HOST_KEYS)).add(look.at, host)
     for line in runfolder.lines(folder / samples.SERVER):
