@@ -44,6 +44,13 @@ SILENT = Stop(
     Exit.UNMEASURABLE,
 )
 
+ADVICE = {
+    "--gpu": "start `llmload sidecar` there and name its page, as http://gpu-host:9835/metrics, or leave it out",
+    "--prometheus": "name the Prometheus itself, as http://prometheus-host:9090, or leave it out",
+    "--server-metrics": "name the page of the server's own metrics, or off",
+}
+"""What to do about a source that is refused."""
+
 Said = dict[str, Any]
 
 
@@ -125,7 +132,7 @@ class Sampling:
         told += [("--server-metrics", ready["server"])] if ready.get("server") and self.sources.server else []
         for option, item in told:
             if not item["ok"]:
-                raise Stop(f"{option}: {sentence(item)}", Exit.UNMEASURABLE)
+                raise Stop(f"{option}: {sentence(item)}; {ADVICE[option]}", Exit.UNMEASURABLE)
 
     def _keep(self, ready: Said) -> None:
         self.facts["gpu"] = [

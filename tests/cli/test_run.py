@@ -76,6 +76,8 @@ USAGE: dict[str, tuple[str, tuple[str, ...], str]] = {
     ),
     "both kinds of load": (QUICK, ("--rates", "2", "--steps", "1"), r"--steps and --rates exclude each other"),
     "gate of no schedule": (QUICK, ("--gate", "from_schedule.e2e_ms.p95<=900"), r"only a load by rate has a schedule"),
+    "no page of GPUs": (QUICK, ("--gpu", "ftp://gpu"), r"--gpu: expected a URL as http://gpu-host:9835/metrics"),
+    "no step to repeat": (QUICK, ("--observer-check", "4"), r"no step of 4; expected one of: 1, 2"),
     "no share": (QUICK, ("--max-fail-ratio", "7"), r"--max-fail-ratio: expected a share"),
     "no process": (QUICK, ("--processes", "0"), r"--processes: expected 1 or more"),
     "no URL": (QUICK, ("--host", "ftp://x"), r"expected http or https"),

@@ -6,6 +6,7 @@ The GPUs are those that the sidecar plays. One run serves most tests: in it the 
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -240,7 +241,10 @@ def begun(folder: Path, sources: Sources, base_url: str = SENDING.base_url) -> s
 @pytest.mark.parametrize(
     ("sources", "sentence"),
     [
-        (Sources(gpu=("http://127.0.0.1:9/metrics",)), r"--gpu: http://127\.0\.0\.1:9/metrics: "),
+        (
+            Sources(gpu=("http://127.0.0.1:9/metrics",)),
+            r"--gpu: http://127\.0\.0\.1:9/metrics: .*; start `llmload sidecar`",
+        ),
         (Sources(gpu=("SERVER/metrics",)), r"--gpu: http://127\.0\.0\.1:\d+/metrics: "),
         (Sources(server="http://127.0.0.1:9/metrics"), r"--server-metrics: http://127\.0\.0\.1:9/metrics: "),
         (Sources(prometheus="http://127.0.0.1:9"), r"--prometheus: http://127\.0\.0\.1:9"),
@@ -272,7 +276,7 @@ def test_a_refusal_ends_the_command_with_code_3_and_leaves_no_file(others: dict[
     """As a user of plain Locust sees it: one sentence, and no request of the load."""
     left = others["refused"].end()
     assert left.code == Exit.UNMEASURABLE
-    assert left.complaint().startswith("--gpu: http://127.0.0.1:9/metrics: ")
+    assert re.match(r"--gpu: http://127\.0\.0\.1:9/metrics: .*refused.*; start `llmload sidecar`", left.complaint())
     assert "Traceback" not in left.words
     assert SECRET not in left.words
     assert not [*left.folder.glob("*")]
