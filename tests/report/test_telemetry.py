@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 from hypothesis import given
@@ -44,6 +45,7 @@ def busy(at: float) -> dict[str, Any]:
 def test_a_block_worked_by_hand(tmp_path: Path) -> None:
     """Power and energy are sums, utilization is a mean, memory the highest sum; 2,000 tokens in 10 s."""
     found = telemetry(tmp_path, every(0.5, -5, 30, busy))
+    assert orjson.dumps(gpu_of(found, np.float64(START), np.float64(START + 10), 2000))  # numpy's numbers stay outside
     assert block(found, 0, 10, 2000) == {
         "n_gpus": 2,
         "utilization_mean": pytest.approx(0.7),

@@ -60,7 +60,7 @@ def due(gpu: Gpu, begin: float, end: float) -> bool:
 
 
 def _seen(gpu: Gpu, begin: float, end: float) -> Seen:
-    window = end - begin
+    window = float(end - begin)
     steady = begin + AVERAGED_S
     energy = series.rise(gpu.series("energy_joules"), begin, end)
     power = series.level(gpu.series("power_watts"), steady, end)
@@ -108,7 +108,7 @@ def gpu_of(telemetry: Telemetry, begin: float, end: float, output_tokens: float 
     known_lost = any(((gpu.down >= begin) & (gpu.down <= end)).any() for gpu in telemetry.gpus)
     if end <= begin or not (there or known_lost):
         return None
-    window, tokens = end - begin, output_tokens or None
+    window, tokens = float(end - begin), output_tokens or None
     energy, idle = _sum([one.energy_joules for one in all_of]), _idle_watts(telemetry, all_of)
     utilization = [one.utilization for one in all_of if len(one.gpu.series("utilization_ratio").at)]
     busy = _sum(utilization)
