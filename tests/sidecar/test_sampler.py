@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmload.sidecar.backend import Absent, Gone, Hopeless, Reading
+from llmload.sidecar.kept import BOUNDS_S, Durations
 from llmload.sidecar.sampler import Sampler, next_due
 from tests.cli.commands import until
 from tests.sidecar.scripted import Made, Scripted, gpu
@@ -112,6 +113,13 @@ def test_nothing_odd_reaches_the_page() -> None:
     assert (told.values, told.info) == ({"x": 1.0}, {"name": "a?b"})
 
 
+def test_a_bound_belongs_to_its_bucket() -> None:
+    """As `le` says; what is above all bounds is in the last one."""
+    durations = Durations().with_one(0.001).with_one(0.0011).with_one(60.0)
+    assert durations.counts == (0, 1, 1, *[0] * (len(BOUNDS_S) - 3), 1)
+    assert durations.sum_s == pytest.approx(60.0021)
+
+
 def test_what_nobody_foresaw_is_a_failed_look() -> None:
     """Whatever a library raises: counted, told, tried again."""
     sampler = Made(Scripted([], fault=ZeroDivisionError("no GPUs to share")))
@@ -156,12 +164,14 @@ def test_paused_it_asks_nothing() -> None:
     assert not threading.Event().wait(0.1)
     assert source.calls == calls
     assert sampler.fresh() is None
-    assert 29 < sampler.paused_s() <= 30
+    assert 0 < sampler.paused_s() <= 30
     sampler.resume()
     until(lambda: source.calls > calls)
     assert pauses == [True, False]
-    sampler.pause(0.01)
-    until(lambda: pauses == [True, False, True, False])
+    sampler.pause(0.1)
+    until(lambda: sampler.paused_s() == 0)
+    calls = source.calls
+    until(lambda: source.calls > calls)
     sampler.pause(30.0)
     sampler.stop()
     assert sampler.ended.wait(10)
