@@ -225,7 +225,8 @@ def statetimeline(ax: Axes, it: Filled) -> None:
     ax.set_yticklabels([name for name, _ in it.lines])
     ax.set_ylim(len(it.lines) - 0.4, -0.6)
     clock(ax, it)
-    patches = [Patch(color=COLORS[item["color"]], label=item["text"]) for item in names.values()]
+    told_once = {item["text"]: COLORS[item["color"]] for item in names.values()}
+    patches = [Patch(color=color, label=text) for text, color in told_once.items()]
     ax.legend(handles=patches, loc="upper left", bbox_to_anchor=(0, -0.12), ncols=3, fontsize=6.5, frameon=False)
 
 
