@@ -34,7 +34,7 @@ def back(it: Told, *, slow: bool = False) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "fault", [{"lost.1": 1}, {"gone.1": 1}, {"err.energy.1": 16}, {"err.field.186.1": 15}], ids=str
+    "fault", [{"lost.1": 1}, {"gone.1": 1}, {"hidden.1": 1}, {"err.energy.1": 16}, {"err.field.186.1": 15}], ids=str
 )
 @pytest.mark.parametrize("slow", [True, False])
 def test_a_gpu_that_is_lost_is_told_and_the_others_stay(tmp_path: Path, fault: dict[str, int], slow: bool) -> None:

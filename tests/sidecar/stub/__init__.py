@@ -17,7 +17,7 @@ Values, in NVML's own units:
     xids                                GPU:CODE,… ; add to it, each is told once
 Faults, `OPERATION` as in the ENTER lines of nvml.c (init, count, handle, energy, power, util, fields, …):
     err.OPERATION, err.all, err.field.ID   the code that is answered; `err.all` leaves init and shutdown alone
-    lost (1: every call answers 15), gone (1: lost, and left out of the count)
+    lost (1: every call answers 15), gone (1: lost, and left out of the count), hidden (1: only left out of the count)
     hang.OPERATION (1: does not return until this is taken away), slow.OPERATION, slow.field.ID (ms)
 """
 

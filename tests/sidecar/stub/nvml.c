@@ -129,6 +129,10 @@ static nvmlReturn_t words(const char *key, int gpu, char *into, unsigned int siz
 
 /* ---- the library ---- */
 
+static int counted(int gpu) {
+    return !number("gone", gpu, 0) && !number("hidden", gpu, 0);
+}
+
 nvmlReturn_t nvmlInitWithFlags(unsigned int flags) {
     (void)flags;
     ENTER("init", -1);
@@ -165,7 +169,7 @@ nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version) {
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
     ENTER("count", -1);
     *count = 0;
-    for (int gpu = 0; gpu < number("gpus", -1, 0); gpu++) *count += !number("gone", gpu, 0);
+    for (int gpu = 0; gpu < number("gpus", -1, 0); gpu++) *count += counted(gpu);
     return NVML_SUCCESS;
 }
 
@@ -173,7 +177,7 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *dev
     int gpu = 0;
     look();
     for (unsigned int left = index; gpu < number("gpus", -1, 0); gpu++)
-        if (!number("gone", gpu, 0) && !left--) break;
+        if (counted(gpu) && !left--) break;
     ENTER("handle", gpu < number("gpus", -1, 0) ? gpu : -1);
     if (gpu >= number("gpus", -1, 0)) return NVML_ERROR_INVALID_ARGUMENT;
     *device = &whole[gpu];
