@@ -199,12 +199,12 @@ class Conductor:
     def _all_steps(self, run: Run) -> None:
         levels = run.levels
         for index in range(len(levels)):
-            stepping = self._stepping(run, index)
             if index < len(run.scenario.load.levels) or run.sampling is None:
-                step = self._step(run, stepping)
+                step = self._step(run, self._stepping(run, index))
             else:
-                stepping.row["observed"] = False
-                with run.sampling.paused():
+                with run.sampling.paused(run.measured_until):
+                    stepping = self._stepping(run, index)
+                    stepping.row["observed"] = False
                     step = self._step(run, stepping)
             if step.spent and (step.ended_by == "budget" or index + 1 < len(levels)):
                 run.incomplete.append(BUDGET.format(step=index))
@@ -389,7 +389,7 @@ class Conductor:
             self.desk.phase(run, "closed", why=why)
             self.desk.until(run, lambda: self.desk.every(run, idle, hurry=self.halted), CUT_S)
         if run.sampling is not None:  # before workers let go of users, who would find no run
-            run.sampling.end(run.prepared.started_at, clock.now(), hurry=self.halted)
+            run.sampling.end(run.prepared.started_at, run.measured_until, hurry=self.halted)
             run.notes += run.sampling.notes
         patience_s = FLUSH_S if run.failure is None else 0.0  # what cannot be written here stays in the spools
         for member in run.present:

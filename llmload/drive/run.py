@@ -55,6 +55,11 @@ class Run:
         return self.scenario.load.levels + (() if again is None else ((again, None),))
 
     @property
+    def measured_until(self) -> float:
+        """When the last window closed that has closed so far."""
+        return max((float(row["window_ended_at"] or 0.0) for row in self.book.steps), default=0.0)
+
+    @property
     def present(self) -> list[Member]:
         """The workers that are there."""
         return [member for member in self.members.values() if member.gone is None]

@@ -35,6 +35,10 @@ OVER_S = 120.0
 """… and by then it has fetched from a Prometheus what that has of a long run."""
 HURRY_S = 8.0
 """Behind a Ctrl-C."""
+AGE_S = 1.5
+"""What a page tells of GPUs may be so old: of the end of a window it tells later …"""
+LATE_S = 0.25
+"""… and anybody takes so long to answer."""
 IDLE_S, IDLE_LOOKS, IDLE_MOST_S = 3.0, 3, 30.0
 """Before the first request GPUs are watched for so long, and for so many looks, but never longer than that."""
 
@@ -95,6 +99,10 @@ class Sampling:
         """What is to be known of it, and spoils nothing."""
         notes: list[str] = self.facts["notes"]
         return notes
+
+    @property
+    def _age_s(self) -> float:
+        return LATE_S + (AGE_S if self.sources.gpu else 0.0)
 
     # Beginning
 
@@ -165,15 +173,15 @@ class Sampling:
         seconds = min(max(IDLE_S, IDLE_LOOKS * self.sources.every_s), IDLE_MOST_S)
         say(f"watching the idle GPUs for {seconds:g} s")
         begin = clock.now()
-        while (left := begin + seconds - clock.now()) > 0:
-            gevent.sleep(left)
+        until(begin + seconds)
         self.facts["idle"] = {"from_s": begin, "to_s": clock.now()}
 
     # While a run goes on
 
     @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
-        """Nothing is sampled meanwhile."""
+    def paused(self, measured_until: float) -> Iterator[None]:
+        """Nothing is sampled meanwhile, and everything is once more before, behind the last window."""
+        until(measured_until + min(self.sources.every_s, IDLE_MOST_S) + self._age_s)
         self._paused = True
         said = self._ask({"do": "pause"}, "paused", ANSWER_S)
         if said is None:
@@ -188,12 +196,14 @@ class Sampling:
             self._paused = False
             self._tell({"do": "resume"})
 
-    def end(self, begin: float, end: float, *, hurry: bool) -> None:
+    def end(self, begin: float, measured_until: float, *, hurry: bool) -> None:
         """Have it take its last looks and fetch what a Prometheus has of that time; its notes are there then."""
         if self._child is None:
             return
+        if not hurry:
+            until(measured_until + self._age_s)
         self._going = False
-        said = self._ask({"do": "stop", "from_s": begin, "to_s": end}, "over", HURRY_S if hurry else OVER_S)
+        said = self._ask({"do": "stop", "from_s": begin, "to_s": clock.now()}, "over", HURRY_S if hurry else OVER_S)
         if said is None:
             self.notes.append(
                 "the sampler of GPUs and server was ended before it was done; what it has written is there"
@@ -305,6 +315,12 @@ class Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             return self._process.wait()
+
+
+def until(moment: float) -> None:
+    """Wait for it."""
+    while (left := moment - clock.now()) > 0:
+        gevent.sleep(left)
 
 
 def sentence(item: Said) -> str:

@@ -147,7 +147,8 @@ def test_both_files_are_there_and_cover_the_run(whole: tuple[Left, list[dict[str
     full = [line for line in looks if len(line["gpus"]) == 2]
     assert all(gpu["values"]["energy_joules"] > 0 for line in full for gpu in line["gpus"] if gpu["up"])
     window = run["steps"][1]["window_started_at"], run["steps"][1]["window_ended_at"]
-    assert len([line for line in full if window[0] <= line["at"] <= window[1]]) >= 2
+    assert len([line for line in full if window[0] <= line["at"] - line["age_s"] <= window[1]]) >= 2
+    assert [line for line in full if window[1] <= line["at"] - line["age_s"] < run["steps"][2]["started_at"]]
 
 
 def test_a_sampler_that_is_killed_is_started_once_more_and_that_is_a_note(
@@ -300,7 +301,7 @@ def test_a_sampler_that_dies_again_is_left_alone(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(sampling, "COMMAND", (sys.executable, "-c", DYING))
     mine = Sampling(Sources(server_log="x", no_server=True), tmp_path, SENDING)
     mine.begin()
-    with mine.paused(), gevent.Timeout(30):
+    with mine.paused(0.0), gevent.Timeout(30):
         while not any("again (exit" in note for note in mine.notes):
             gevent.sleep(0.02)
     mine.end(0.0, 1.0, hurry=False)
