@@ -7,6 +7,6 @@ What each file is for stands at its head; these belong together (a test holds th
     A run, sending requests: candidate, kit, parcels, worker, session, part, turnstile, arriving, ship, generator, apart
     Between the two: messages, order
     The web page (the rest of it is web/): hand
-    Figures while it runs: feed, steprows, exporter
+    Figures while it runs: feed, steprows, exporter, oblivion
     What GPUs and server say meanwhile: sampling
 """

@@ -13,7 +13,7 @@ from locust import runners
 from locust.runners import MasterRunner, WorkerRunner
 
 from llmload import ports
-from llmload.drive import prepare, signals
+from llmload.drive import oblivion, prepare, signals
 from llmload.drive.conductor import Conductor
 from llmload.drive.desk import GIVEN_UP_S
 from llmload.drive.session import Session
@@ -59,6 +59,7 @@ class Wiring:
             signals.guard_worker(self.runner, self.master_gone, forked=bool(environment.parsed_options.processes))
         else:
             signals.watch_parent(self.interrupt)
+        oblivion.forgetting(environment.stats)
         if self.governed:
             environment.stop_timeout = 0.0  # users wait at a closed gate when they are stopped: nothing to wait for
             if self.conductor is not None:
