@@ -382,3 +382,21 @@ def test_the_verdict_by_hand(changes: tuple[float | None, ...], ended_by: str, w
     found = judge.judge(cut, [line(*changes)], none)
     assert found.word == word
     assert any(reason in sentence for sentence in found.reasons), found.reasons
+
+
+def test_intervals_are_wrong_as_seldom_as_they_say() -> None:
+    """Sixty soaks in which nothing drifts, and requests of a minute share their fate: about one in twenty may say so."""
+    draw = np.random.default_rng(1)
+    minutes, percents = np.repeat(np.arange(60), 15), (50, 95, 99)
+    blocks = np.arange(900) * drift.BLOCKS // 900
+    wrong = 0
+    for _ in range(60):
+        hours = [np.exp(4.6 + draw.normal(0, 0.2, 900) + draw.normal(0, 0.1, 60)[minutes]) for _ in range(3)]
+        values = [np.percentile(hour, percents) for hour in hours]
+        apart = [drift.deviations(hour, blocks, percents, seed) for seed, hour in enumerate(hours)]
+        wrong += any(
+            drift.change(values[later][k], values[0][k], math.hypot(apart[later][k], apart[0][k]), 6).real
+            for later in (1, 2)
+            for k in range(3)
+        )
+    assert wrong <= 6
