@@ -385,7 +385,7 @@ def test_the_verdict_by_hand(changes: tuple[float | None, ...], ended_by: str, w
 
 
 def test_intervals_are_wrong_as_seldom_as_they_say() -> None:
-    """Sixty soaks in which nothing drifts, and requests of a minute share their fate: about one in twenty may say so."""
+    """Sixty soaks in which nothing drifts and requests of a minute share their fate: one in twenty may say it does."""
     draw = np.random.default_rng(1)
     minutes, percents = np.repeat(np.arange(60), 15), (50, 95, 99)
     blocks = np.arange(900) * drift.BLOCKS // 900
