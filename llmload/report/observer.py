@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 
 LEAST = 20
 """Requests that each side needs for an interval."""
+SMALL = 0.01
+"""A difference that is less is told, and nothing to be warned of."""
 FIGURES = {
     "TTFT p50 ms": ("ttft_ms", "ok", "p50"),
     "TTFT p95 ms": ("ttft_ms", "ok", "p95"),
@@ -102,7 +104,7 @@ class Observed:
     @property
     def warnings(self) -> Iterator[str]:
         """What stands among the WARNINGS."""
-        worse = [figure for figure in self.figures if figure.worse]
+        worse = [item for item in self.figures if item.worse and item.change and abs(item.change.change) >= SMALL]
         if worse:
             yield (
                 f"--observer-check, {self.steps[0].step.words}: {', '.join(map(told, worse))}. Sample less often "

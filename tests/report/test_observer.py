@@ -112,6 +112,15 @@ def test_a_difference_is_told_with_its_interval(tmp_path: Path) -> None:
     assert not [*better.warnings]
 
 
+def test_a_difference_that_nobody_feels_is_no_warning(tmp_path: Path) -> None:
+    """Half a percent, however sure: it is told, and that is all."""
+    built = run(tmp_path, lambda _: 100.0, lambda _: 100.5)
+    assert built.observed is not None
+    assert built.observed.figures[0].words == "sampling made it 0.5 % worse"
+    assert "sampling made p50 of TTFT 0.5 % worse (0.5 to 0.5 %)" in built.observed.line
+    assert not [*built.observed.warnings]
+
+
 def test_chance_alone_shows_no_difference(tmp_path: Path) -> None:
     """Ten pairs of steps with the same distribution of first tokens: one may differ by chance, not more."""
     differing = 0
