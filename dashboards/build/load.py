@@ -246,10 +246,10 @@ HEALTH = [
         "short", Query(f"sum({now('llmload_workers')})", "workers"),
     ),
     chart(
-        506, "Scrapes of the load generator",
-        "What Prometheus needs to read its page. Near the time-out samples are missing: scrape less often, or give the "
-        "process a core of its own.",
-        "s", Query(f"scrape_duration_seconds{{{LOAD}}}", "{{instance}}"), thresholds=[(0.5, WARN), (0.9, BAD)],
+        506, "Scrapes",
+        "What Prometheus needs to read each page. Near the time-out samples are missing: scrape less often, or give "
+        "the process a core of its own.",
+        "s", Query(f"scrape_duration_seconds{{{LOAD}}}", "{{job}} {{instance}}"), thresholds=[(0.5, WARN), (0.9, BAD)],
     ),
 ]  # fmt: skip
 

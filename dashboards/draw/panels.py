@@ -91,7 +91,9 @@ def timeseries(ax: Axes, it: Filled) -> None:
         if custom.get("drawStyle") == "bars":
             ax.bar(times, values, width=(it.end - it.start) / 12, color=color, alpha=0.7)
         elif stacked:
-            on = np.interp(grid, times, np.nan_to_num(values), left=0, right=0)
+            last = np.searchsorted(times, grid, side="right") - 1
+            known = (last >= 0) & (grid - times[last] <= np.diff(times, append=np.inf).min())
+            on = np.where(known, np.nan_to_num(values)[last], 0.0)
             ax.fill_between(grid, under, under + on, color=color, alpha=0.5, linewidth=0.8)
             under = under + on
         else:
