@@ -64,8 +64,8 @@ def slack_s(size_s: float) -> float:
 def find(steps: Sequence[Step], wanted_s: float | None, *, held: bool = False) -> Cut | None:
     """The longest window of a run in buckets of `wanted_s`; without a wish only of a long one, in hours as a rule.
 
-    `held`: the scenario is a soak, which is one however short its hold was made. None where there is no such window.
-    Raises Stop(USAGE) where there would be too many buckets.
+    `held`: the scenario is a soak, which is one however short its hold was made. None where there is no such window,
+    and without a wish where it is longer than any soak. Raises Stop(USAGE) where too many buckets are wished for.
     """
     long = max(steps, key=lambda step: step.window_s or 0.0, default=None)
     if long is None or long.begin is None or long.end is None or not long.window_s:
@@ -76,6 +76,8 @@ def find(steps: Sequence[Step], wanted_s: float | None, *, held: bool = False) -
     whole, rest = divmod(long.window_s, size)
     if rest > size - slack_s(size):
         whole, rest = whole + 1, 0.0
+    if whole > MOST and wanted_s is None:
+        return None
     if whole > MOST:
         raise Stop(
             f"--bucket: {span(size)} would cut the window of {span(long.window_s)} into {whole:,.0f} parts; expected "
