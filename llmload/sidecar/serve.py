@@ -3,8 +3,11 @@
 Bounded: so many answers at once, each with a time limit; whoever comes besides is sent away.
 """
 
+import errno
+import io
 import socket
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
@@ -19,6 +22,7 @@ from llmload.sidecar.sampler import Sampler
 
 AT_ONCE = 16
 LIMIT_S = 5.0
+"""So long a question may take to come, and so long its answer to be taken, however slowly they drip."""
 POLL_S = 0.1
 """So long the end waits for it."""
 PAUSE_MOST_S = 3600.0
@@ -42,12 +46,11 @@ class Server(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             super().__init__((host, port), Handler)
-        except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise Stop(
-                f"cannot listen on {host}:{port}: {why}; is another sidecar running? Name another place with --port "
-                "and --host"
-            ) from error
+        except (OSError, TypeError) as error:  # TypeError: what Python says of a name that is none
+            why = (getattr(error, "strerror", None) or "that is no name of a host").lower()
+            another = "is another sidecar running? " if getattr(error, "errno", None) == errno.EADDRINUSE else ""
+            at = f"{f'[{host}]' if ':' in host else host}:{port}"
+            raise Stop(f"cannot listen on {at}: {why}; {another}name another place with --port and --host") from error
 
     def __enter__(self) -> Self:
         """Serve."""
@@ -91,6 +94,12 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = LIMIT_S
     server_version, sys_version = "llmload", ""
+
+    def setup(self) -> None:
+        """As usual, but what is read ends at a deadline."""
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(_Reading(self.connection))
 
     def do_GET(self) -> None:
         """A page."""
@@ -138,6 +147,24 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         if self.command != "HEAD":
             self.wfile.write(body)
+
+
+class _Reading(io.RawIOBase):
+    """What comes over a connection within the limit; whoever has not asked by then never will."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._deadline = time.monotonic() + LIMIT_S
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._connection.settimeout(max(self._deadline - time.monotonic(), 0.001))
+        try:
+            return self._connection.recv_into(buffer)
+        finally:
+            self._connection.settimeout(LIMIT_S)
 
 
 def _root(_: Handler) -> Answer:
