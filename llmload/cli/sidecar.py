@@ -37,6 +37,7 @@ LEAST_S = 0.25
 ONCE_S = 0.5
 """Between the two looks of --once: what is a rate needs two."""
 CHECK_S = 0.1
+VENDORS = tuple(kind for kind in BACKENDS if kind != "fake")
 HANGS_S = 3.0
 """A call into the driver that takes so long is told."""
 GRACE_S = 3.0
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--interval", default="1s", help="time between looks, at least 250ms (default: %(default)s)")
     add("--gpus", help="only these: numbers or UUIDs, as in 0,1 (default: all)")
     add("--jsonl", metavar="FILE", help="append each look to this file too, as a JSON line")
-    add("--backend", default="nvml", help="nvml, or amd for AMD's GPUs by amdsmi (default: %(default)s)")
+    add("--backend", default="nvml", help=f"{' or '.join(VENDORS)}: by which library (default: %(default)s)")
     add("--fake", metavar="N", help="play N GPUs that are not there, for trying out boards")
     add("--once", action="store_true", help="print what is seen and end; nothing is served")
     add("--wait", action="store_true", help="if there is no driver or GPU yet, wait for it")
@@ -79,8 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def settings(args: argparse.Namespace) -> Settings:
     """The checked settings. Raises Stop(USAGE) with a sentence that names the option."""
-    if args.backend not in BACKENDS or args.backend == "fake":
-        raise Stop(f"--backend {args.backend}: unknown; expected nvml or amd (or --fake N)")
+    if args.backend not in VENDORS:
+        raise Stop(f"--backend {args.backend}: unknown; expected {' or '.join(VENDORS)} (or --fake N)")
     every_s, limit_s = _time("--interval", args.interval), _time("--hang-limit", args.hang_limit)
     if every_s < LEAST_S:
         raise Stop(f"--interval {args.interval}: expected at least 250ms; more often disturbs what is measured")
@@ -124,7 +125,7 @@ def main(args: argparse.Namespace) -> int:
             raise Stop(sampler.kept.fault, Exit.UNMEASURABLE)
         Console(highlight=False, soft_wrap=True).print(table(sampler.kept.look))
     else:
-        with Server(wanted.host, wanted.port, sampler, Page(sampler, wanted.kind)) as server:
+        with Server(wanted.host, wanted.port, sampler, Page(sampler, source.library)) as server:
             sampler.start()
             if watch.until(lambda: any(sampler.kept.outcomes.values())):
                 _greet(wanted, server.server_port, sampler)

@@ -3,10 +3,18 @@
 from collections.abc import Mapping, Sequence
 
 from llmload.gather.seen import Gpu, Gpus, Sample, Seen, Unread
-from llmload.record.samples import GPU_FIELDS, GPU_PREFIX, HOST_FIELDS, HOST_PREFIX, Field, name_of
+from llmload.record.samples import (
+    GPU_FIELDS,
+    GPU_INFO,
+    GPU_PREFIX,
+    HOST_FIELDS,
+    HOST_PREFIX,
+    MIG_INFO,
+    Field,
+    name_of,
+)
 
 GPU_NAMES = {name_of(GPU_PREFIX, field): field for field in GPU_FIELDS}
-INFO = ("name", "pci_bus_id", "driver_version", "cuda_version")
 HOST_NAMES = {name_of(HOST_PREFIX, field): field for field in HOST_FIELDS}
 
 
@@ -37,9 +45,9 @@ def _tell(gpu: Gpu, name: str, labels: Mapping[str, str], value: float) -> None:
         case "up":
             gpu.up = value > 0
         case "info":
-            gpu.info = {key: labels[key] for key in INFO if labels.get(key)}
+            gpu.info = {key: labels[key] for key in GPU_INFO if labels.get(key)}
         case "mig_info":
-            gpu.migs.append({key: labels.get(key, "") for key in ("mig", "mig_uuid", "profile")})
+            gpu.migs.append({key: labels.get(key, "") for key in MIG_INFO})
         case _ if name in GPU_NAMES:
             _put(gpu.values, GPU_NAMES[name], labels, value)
 

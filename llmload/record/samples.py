@@ -13,7 +13,7 @@ A line of gpu.jsonl is one look at one source (a page, a sidecar's own sampler, 
 `at` is when the source was asked, in Unix seconds of the machine that conducts the run; the values are as old as
 `age_s` (null: not told), so they are those of `at - age_s`. `clock_offset_ms` is the source's clock less ours (null:
 not told). `info` stands in the first line and where it changed. A GPU that was known and is lost is a row with
-`"up": false` and no values. Beside `info` may stand `"migs": [{"mig", "mig_uuid", "profile"}]`. Lines out of a
+`"up": false` and no values. Beside `info` may stand `"migs"`, a list of objects with MIG_INFO. Lines out of a
 Prometheus have its scrapes' times and neither `mono_ns` nor `took_ms`. A look that failed is a line with
 `"error": "one sentence"` and neither gpus nor host.
 
@@ -55,6 +55,11 @@ def name_of(prefix: str, field: Field) -> str:
     """Its name in Prometheus."""
     return f"{prefix}{field.key}{'_total' if field.kind == 'counter' else ''}"
 
+
+GPU_INFO = ("name", "pci_bus_id", "driver_version", "cuda_version")
+"""What tells a GPU from others, besides its number and UUID …"""
+MIG_INFO = ("mig", "mig_uuid", "profile")
+"""… and a MIG instance, whose values have `mig` as their label."""
 
 GPU_PREFIX = "llmload_gpu_"
 HOST_PREFIX = "llmload_host_"

@@ -189,6 +189,8 @@ def _share(name: str, before: Mapping[str, float], now: Mapping[str, float]) -> 
 class Backend:
     """AMD's GPUs of this machine. Raises Absent without the package or its library."""
 
+    library = "amdsmi"
+
     def __init__(
         self,
         gpus: Sequence[str],

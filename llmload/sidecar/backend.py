@@ -1,4 +1,4 @@
-"""What a kind of GPU has to tell the sidecar. Adding a kind is adding a module like nvml.py and its entry in BACKENDS.
+"""What a kind of GPU has to tell the sidecar. Adding a kind is adding a module like amd.py and its entry in BACKENDS.
 
 Knows no library of any vendor, no page and no thread: one thread calls a backend, and nobody else does.
 """
@@ -34,15 +34,17 @@ class Reading:
     up: bool = True
     """False: it was there and is lost; then nothing else is told of it."""
     info: Mapping[str, str] = field(default_factory=dict)
-    """name, pci_bus_id, driver_version, cuda_version and what else tells it from others."""
+    """By the words of `GPU_INFO`."""
     migs: tuple[Mapping[str, str], ...] = ()
-    """Its MIG instances: mig (the label of its values), uuid, profile."""
+    """Its MIG instances, each by the words of `MIG_INFO`."""
     values: Mapping[str, float] = field(default_factory=dict)
 
 
 class Backend(Protocol):
     """A kind of GPU."""
 
+    library: str
+    """What the vendor's library is called in the name of its errors; empty: there is none."""
     calls: int
     """Calls into the vendor's library so far."""
     errors: Mapping[tuple[str, str], int]

@@ -59,6 +59,8 @@ CAPPED = Line((0, 0), (UP, 0), (UP, 1), (DOWN, 1), (DOWN, 0), (60, 0))
 class Backend:
     """Plays `count` GPUs, or those of them that were asked for."""
 
+    library = ""
+
     def __init__(
         self,
         gpus: Sequence[str],

@@ -35,8 +35,11 @@ class Lines:
         for reading in look.gpus:
             row: dict[str, Any] = {"uuid": reading.uuid, "gpu": reading.gpu, "up": reading.up}
             if reading.up:
-                if self._told.get(reading.uuid) != reading.info:
-                    self._told[reading.uuid] = row["info"] = dict(reading.info)
+                known = (reading.info, reading.migs)
+                if self._told.get(reading.uuid) != known:
+                    self._told[reading.uuid] = known
+                    row["info"] = dict(reading.info)
+                    row |= {"migs": list(reading.migs)} if reading.migs else {}
                 row["values"] = dict(reading.values)
             gpus.append(row)
         self._append(

@@ -12,23 +12,29 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from llmload.record.samples import GPU_FIELDS, GPU_PREFIX, HOST_FIELDS, HOST_PREFIX, Field, name_of
+from llmload.record.samples import (
+    GPU_FIELDS,
+    GPU_INFO,
+    GPU_PREFIX,
+    HOST_FIELDS,
+    HOST_PREFIX,
+    MIG_INFO,
+    Field,
+    name_of,
+)
 from llmload.sidecar.backend import Reading
 from llmload.sidecar.kept import BOUNDS_S
 from llmload.sidecar.sampler import Sampler
 
-INFO = ("name", "pci_bus_id", "driver_version", "cuda_version")
-LIBRARIES = {"nvml": "nvml", "amd": "amdsmi"}
-"""What a kind's library is called in the name of its errors."""
 LE = tuple(map(floatToGoString, (*BOUNDS_S, math.inf)))
 
 
 class Page(Collector):
-    """One per sidecar; `kind` is that of the backend."""
+    """One per sidecar; `library` is that of the backend."""
 
-    def __init__(self, sampler: Sampler, kind: str) -> None:
+    def __init__(self, sampler: Sampler, library: str) -> None:
         self._sampler = sampler
-        self._kind = kind
+        self._library = library
         self.registry = CollectorRegistry()
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
@@ -67,8 +73,8 @@ class Page(Collector):
             outcomes.add_metric([outcome], count)
         yield outcomes
         yield CounterMetricFamily(f"{GPU_PREFIX}backend_calls", "Calls into the vendor's library.", kept.calls)
-        if self._kind in LIBRARIES:
-            name = f"{GPU_PREFIX}{LIBRARIES[self._kind]}_errors"
+        if self._library:
+            name = f"{GPU_PREFIX}{self._library}_errors"
             errors = CounterMetricFamily(name, "Errors of the vendor's library.", labels=["operation", "error"])
             for (operation, error), count in kept.errors.items():
                 errors.add_metric([operation, error], count)
@@ -82,17 +88,15 @@ def _gauge(key: str, words: str, value: float) -> Metric:
 
 def _identity(gpus: Sequence[Reading]) -> Iterator[Metric]:
     up = GaugeMetricFamily(f"{GPU_PREFIX}up", "1 if the GPU answers; 0: it did, and is lost.", labels=["gpu", "uuid"])
-    info = GaugeMetricFamily(f"{GPU_PREFIX}info", "Which GPU it is.", labels=["gpu", "uuid", *INFO])
-    migs = GaugeMetricFamily(
-        f"{GPU_PREFIX}mig_info", "A MIG instance.", labels=["gpu", "uuid", "mig", "mig_uuid", "profile"]
-    )
+    info = GaugeMetricFamily(f"{GPU_PREFIX}info", "Which GPU it is.", labels=["gpu", "uuid", *GPU_INFO])
+    migs = GaugeMetricFamily(f"{GPU_PREFIX}mig_info", "A MIG instance.", labels=["gpu", "uuid", *MIG_INFO])
     for gpu in gpus:
         here = [gpu.gpu, gpu.uuid]
         up.add_metric(here, float(gpu.up))
         if gpu.up:
-            info.add_metric([*here, *(gpu.info.get(key, "") for key in INFO)], 1)
+            info.add_metric([*here, *(gpu.info.get(key, "") for key in GPU_INFO)], 1)
             for mig in gpu.migs:
-                migs.add_metric([*here, *(mig.get(key, "") for key in ("mig", "uuid", "profile"))], 1)
+                migs.add_metric([*here, *(mig.get(key, "") for key in MIG_INFO)], 1)
     yield up
     yield info
     yield migs

@@ -14,6 +14,7 @@ class Scripted:
     """Tells `gpus`, unless `fault` is set: then opening, or reading, fails so."""
 
     gpus: list[Reading]
+    library: str = ""
     fault: Exception | None = None
     opening: Exception | None = None
     calls: int = 0

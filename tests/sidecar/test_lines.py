@@ -12,14 +12,15 @@ from llmload.sidecar.lines import Lines
 
 
 def test_looks_become_lines(tmp_path: Path) -> None:
-    """`info` stands in the first line and where it changed; a lost GPU has no values; half a line goes first."""
+    """`info` and `migs` stand in the first line and where they changed; a lost GPU has no values; half a line goes."""
     path = tmp_path / "gpu.jsonl"
     path.write_bytes(b'{"whole": 1}\n{"half')
     lines = Lines(path)
     here = Reading("0", "U0", info={"name": "H100"}, values={"power_watts": 400.0})
     lines.look(Look(1000.5, 7.25, 0.0031, (here, Reading("1", "U1", up=False)), {"load1": 0.7}))
     lines.look(Look(1001.5, 8.25, 0.002, (here,), {}))
-    lines.look(Look(1002.5, 9.25, 0.002, (Reading("0", "U0", info={"name": "H200"}),), {}))
+    migs = ({"mig": "7/0", "mig_uuid": "MIG-1", "profile": "1g.10gb"},)
+    lines.look(Look(1002.5, 9.25, 0.002, (Reading("0", "U0", info={"name": "H200"}, migs=migs),), {}))
     lines.failed("the driver went away")
     lines.paused(begins=True)
     lines.paused(begins=False)
@@ -41,6 +42,7 @@ def test_looks_become_lines(tmp_path: Path) -> None:
     }
     assert second["gpus"] == [{"uuid": "U0", "gpu": "0", "up": True, "values": {"power_watts": 400.0}}]
     assert third["gpus"][0]["info"] == {"name": "H200"}
+    assert third["gpus"][0]["migs"] == list(migs)
     assert (failed["error"], failed.keys()) == ("the driver went away", {"source", "at", "mono_ns", "error"})
     assert (begins["paused"], ends["paused"]) == (True, False)
 

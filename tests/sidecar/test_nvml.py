@@ -403,12 +403,12 @@ def test_a_gpu_that_is_cut_by_mig(tmp_path: Path) -> None:
         assert machine.calls()["nvmlDeviceGetUtilizationRates"] == 1, "asked once, and again with what is read seldom"
         assert not reading["values"].keys() & {"utilization_ratio", "busy_seconds", "sm_active_ratio"}
         assert reading["migs"] == [
-            {"mig": "7/0", "uuid": "MIG-aaaa", "profile": "3g.40gb"},
-            {"mig": "8/0", "uuid": "MIG-bbbb", "profile": "1g.10gb"},
+            {"mig": "7/0", "mig_uuid": "MIG-aaaa", "profile": "3g.40gb"},
+            {"mig": "8/0", "mig_uuid": "MIG-bbbb", "profile": "1g.10gb"},
         ]
         machine.set({"mig.0": 1})
         (reading,) = it.read()
-        assert [one["uuid"] for one in reading["migs"]] == ["MIG-aaaa"]
+        assert [one["mig_uuid"] for one in reading["migs"]] == ["MIG-aaaa"]
         assert "mig_memory_used_bytes.8/0" not in reading["values"]
         it("close")
         called = machine.calls()

@@ -10,9 +10,9 @@ from llmload.sidecar.page import Page
 from tests.sidecar.scripted import Made, Scripted, gpu
 
 
-def page(sampler: Made, kind: str = "nvml") -> list[str]:
+def page(sampler: Made, library: str = "nvml") -> list[str]:
     """Its lines, without those of the process."""
-    text = generate_latest(Page(sampler, kind).registry).decode()
+    text = generate_latest(Page(sampler, library).registry).decode()
     return [line for line in text.splitlines() if "process_" not in line]
 
 
@@ -69,8 +69,8 @@ def test_its_own_health() -> None:
         assert line in lines
     assert any(line.startswith("llmload_gpu_collect_timestamp_seconds ") for line in lines)
     assert samples(sampler) == []
-    assert any(line.startswith("# HELP llmload_gpu_amdsmi_errors_total") for line in page(sampler, "amd"))
-    assert not any("errors" in line for line in page(sampler, "fake"))
+    assert any(line.startswith("# HELP llmload_gpu_amdsmi_errors_total") for line in page(sampler, "amdsmi"))
+    assert not any("errors" in line for line in page(sampler, ""))
 
 
 def test_values_are_gone_when_old_or_paused() -> None:
@@ -92,7 +92,7 @@ def test_every_field_of_the_contract_has_its_name() -> None:
     """All of them at once, MIG included: the names of record/samples.py, also in the newer format."""
     values = {field.key + (".0" if field.label else ""): 1.0 for field in GPU_FIELDS}
     host = {field.key + (".busy" if field.label else ""): 1.0 for field in HOST_FIELDS}
-    here = Reading("0", "U0", migs=({"mig": "0", "uuid": "MIG-1", "profile": "1g.10gb"},), values=values)
+    here = Reading("0", "U0", migs=({"mig": "0", "mig_uuid": "MIG-1", "profile": "1g.10gb"},), values=values)
     sampler = Made(Scripted([here]), host=lambda: host)
     sampler.look()
     text = openmetrics(Page(sampler, "nvml").registry).decode()  # type: ignore[no-untyped-call]

@@ -33,7 +33,10 @@ def test_gpus_side_by_side() -> None:
     """A lost one is told, a value that one of them has not stays empty, five need two tables."""
     values = {"power_watts": 400.0, "clock_event_seconds.sw_power_cap": 3.0}
     gpus = [Reading(str(k), f"U{k}", info={"name": "H100"}, values=values) for k in range(3)]
-    gpus += [Reading("3", "U3", up=False), Reading("4", "U4", migs=({"mig": "0", "uuid": "M", "profile": "1g.10gb"},))]
+    gpus += [
+        Reading("3", "U3", up=False),
+        Reading("4", "U4", migs=({"mig": "0", "mig_uuid": "M", "profile": "1g.10gb"},)),
+    ]
     out = io.StringIO()
     Console(file=out, width=120).print(table(Look(0.0, 0.0, 0.0, tuple(gpus), {"cpus": 2.0})))
     lines = [" ".join(line.split()) for line in out.getvalue().splitlines()]

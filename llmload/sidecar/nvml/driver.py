@@ -53,6 +53,8 @@ class Seat:
 class Backend:
     """NVIDIA's GPUs. The numbers or UUIDs in `gpus` choose among them."""
 
+    library = "nvml"
+
     def __init__(self, gpus: Sequence[str], *, processes: bool = False, count: int = 1) -> None:  # noqa: ARG002
         self._asked = tuple(gpus)
         self._processes = processes

@@ -60,7 +60,7 @@ class Migs:
         if slice_ is None or compute is None:
             return None
         name = words(self._calls.ask(nvml.nvmlDeviceGetName, handle, gpu=uuid) or "")  # "NVIDIA H100 … MIG 1g.10gb"
-        labels = {"mig": f"{slice_}/{compute}", "uuid": uuid, "profile": name.rpartition("MIG ")[2]}
+        labels = {"mig": f"{slice_}/{compute}", "mig_uuid": uuid, "profile": name.rpartition("MIG ")[2]}
         return Instance(handle, labels, Gpm(self._calls, uuid, nvml.nvmlGpmMigSampleGet, self._handle, slice_))
 
     def labels(self) -> tuple[dict[str, str], ...]:
