@@ -67,5 +67,6 @@ class Rows:
         if before is None or (gpu.info, gpu.migs) != (before.info, before.migs):
             row |= {"info": gpu.info} if gpu.info else {}
             row |= {"migs": gpu.migs} if gpu.migs else {}
-        self.known[gpu.uuid] = gpu
+        if before is not None or gpu.up or gpu.info:  # else it was never there, and may come under another UUID
+            self.known[gpu.uuid] = gpu
         return row | ({"values": gpu.values} if gpu.up else {})

@@ -216,7 +216,8 @@ class Sampler:
             if known is not None and known.up != reading.up:
                 words = "is back" if reading.up else "is lost: its values are gone, the others go on"
                 self._say(f"GPU {reading.gpu} ({reading.uuid}) {words}")
-            self._known[reading.uuid] = reading
+            if reading.up or known is not None:  # else it was never there, and may come under another UUID
+                self._known[reading.uuid] = reading
         return told
 
 

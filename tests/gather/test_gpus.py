@@ -47,7 +47,10 @@ def test_the_sidecars_page_is_read_by_the_names_of_the_records() -> None:
 
 
 def test_a_look_becomes_the_part_of_a_line() -> None:
-    """Offset = stamp + age - moment; identity once; a lost GPU has no values, and one that vanished is told as lost."""
+    """Offset = stamp + age - moment; identity once; a lost GPU has no values, and one that vanished is told as lost.
+
+    But for one that never was there: it has no UUID of its own yet.
+    """
     rows = gpus.Rows()
     line = rows.told(seen("sidecar"), 1764543200.0)
     assert (line["age_s"], line["clock_offset_ms"]) == (0.25, 250.0)
@@ -67,6 +70,9 @@ def test_a_look_becomes_the_part_of_a_line() -> None:
     assert rows.names() == [{"uuid": "GPU-aa", "name": "Test H100"}, {"uuid": "GPU-bb", "name": "Test H100"}]
     new = 'llmload_gpu_info{gpu="0",uuid="GPU-aa",name="Test H200"} 1\n'
     assert rows.told(told(new), 0.0)["gpus"][0]["info"] == {"name": "Test H200"}
+    nameless = told('llmload_gpu_up{gpu="2",uuid="lost-2"} 0\n')
+    assert {"uuid": "lost-2", "gpu": "2", "up": False} in rows.told(nameless, 0.0)["gpus"]  # type: ignore[operator]
+    assert [row["uuid"] for row in rows.told(told(new), 0.0)["gpus"]] == ["GPU-aa", "GPU-bb"]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,17 @@ def test_a_gpu_that_is_missing_is_told_as_lost() -> None:
     assert sampler.said == ["GPU 1 (U1) is lost: its values are gone, the others go on", "GPU 1 (U1) is back"]
 
 
+def test_a_gpu_that_never_was_there_is_not_missed() -> None:
+    """Lost from the beginning it has no UUID of its own; back with one, it is one GPU and not two."""
+    source = Scripted([gpu(0), Reading("1", "lost-1", up=False)])
+    sampler = Made(source)
+    for told in (source.gpus, [gpu(0), gpu(1)]):
+        source.gpus = told
+        sampler.look()
+        assert sampler.kept.look is not None
+        assert sampler.kept.look.gpus == tuple(told)
+
+
 def test_nothing_odd_reaches_the_page() -> None:
     """No NaN, no infinity, no text that cannot be written."""
     odd = Reading(
