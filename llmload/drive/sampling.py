@@ -128,11 +128,13 @@ class Sampling:
             self.close()  # nothing is there to be looked at
             if self.sources.repeated is not None:
                 raise Stop(
-                    f"--observer-check: nothing is sampled that could be paused: {self._words()}; name what is, as "
-                    "--gpu URL, or leave it out",
+                    f"--observer-check: nothing is sampled that could be paused ({'; '.join(self._words())}); "
+                    "name what is, as --gpu URL, or leave it out",
                     Exit.UNMEASURABLE,
                 )
-        return self._words()
+        words = self._words()
+        between = " " if len(words) == 1 else "\n  "  # a line each: URLs are long, and there may be many
+        return between.join([f"sampled every {self.sources.every_s:g} s:", *words])
 
     def _refuse(self, ready: Said) -> None:
         told = [("--gpu", item) for item in ready["gpu"]]
@@ -151,7 +153,7 @@ class Sampling:
             if item and item["ok"]:
                 self.facts[name] = {key: value for key, value in item.items() if key not in ("ok", "error")}
 
-    def _words(self) -> str:
+    def _words(self) -> list[str]:
         parts = [
             f"{(n := len(item['gpus'] or ()))} GPU{'s' * (n != 1)} at {item['source']}" for item in self.facts["gpu"]
         ]
@@ -164,7 +166,7 @@ class Sampling:
             parts.append(f"server metrics: none at {hidden(str(self._order['server']))}")
         if self.sources.server_log is not None:
             parts.append(f"errors in {self.sources.server_log}")
-        return f"sampled every {self.sources.every_s:g} s: {'; '.join(parts)}"
+        return parts
 
     def idle(self, say: Callable[[str], None]) -> None:
         """Watch the GPUs for a while before the first request, so that it is known what they draw by themselves."""

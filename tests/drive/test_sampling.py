@@ -129,7 +129,8 @@ def test_run_json_says_what_was_sampled(whole: tuple[Left, list[dict[str, Any]]]
     assert told["prometheus"] is None
     assert 3.0 <= told["idle"]["to_s"] - told["idle"]["from_s"] < 6.0
     assert told["idle"]["to_s"] <= run["steps"][0]["started_at"]
-    assert f"2 GPUs at http://{gpus}/metrics; server metrics: vllm at {server}/metrics; errors in " in left.words
+    sources = (f"2 GPUs at http://{gpus}/metrics", f"server metrics: vllm at {server}/metrics", "errors in ")
+    assert "\n  ".join(("sampled every 0.25 s:", *sources)) in left.words
     assert "watching the idle GPUs for 3 s" in left.words
 
 
@@ -251,7 +252,7 @@ def begun(folder: Path, sources: Sources, base_url: str = SENDING.base_url) -> s
         (Sources(prometheus="http://127.0.0.1:9"), r"--prometheus: http://127\.0\.0\.1:9"),
         (
             Sources(repeated=1),
-            r"--observer-check: nothing is sampled .*server metrics: none at http://127\.0\.0\.1:9/m",
+            r"--observer-check: nothing is sampled that could be paused \(server metrics: none at http://127\.0\.0\.1:9/m",
         ),
     ],
 )
