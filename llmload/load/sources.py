@@ -115,8 +115,13 @@ def url(text: str, where: str) -> str:
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", full):
-        raise Stop(f"{where}: expected a URL as http://gpu-host:9835/metrics, got {hidden(text)!r}")
+        raise Stop(f"{where}: expected a URL as http://gpu-host:9835/metrics, got {_no_url(text)!r}")
     return full
+
+
+def _no_url(text: str) -> str:
+    """What was typed, without what stands before an @: nobody knows where a password ends in what is no URL."""
+    return re.sub(r"^(\w+://)?.*@", r"\1…@", text, flags=re.DOTALL)
 
 
 def log(text: str) -> str:
@@ -134,8 +139,8 @@ def log(text: str) -> str:
 
 
 def hidden(text: str) -> str:
-    """A text with user and password of every URL in it left out."""
-    return re.sub(r"://[^/?#\s]*@", "://…@", text)
+    """A word or text with user and password of every URL in it left out; at its head one may lack the scheme."""
+    return re.sub(r"(://|^(?:--[\w-]+=)?(?=[^/?#\s=@]+:))[^/?#\s]*@", r"\1…@", text)
 
 
 def all_hidden(words: Iterable[str]) -> list[str]:

@@ -52,6 +52,8 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "no port": (("--server-metrics", "http://x:port"), r"--server-metrics: expected a URL"),
     "two words": (("--prometheus", "a b"), r"--prometheus: expected a URL"),
     "a password": (("--gpu", "ftp://me:secret@x"), r"got 'ftp://…@x'"),
+    "a password with a /": (("--gpu", "http://me:se/cret@x"), r"got 'http://…@x'"),
+    "a password and no scheme": (("--gpu", "me:secret@x:port"), r"got '…@x:port'"),
     "twice": (("--gpu", "x:1", "--gpu", "http://x:1/metrics"), r"the same page is named twice"),
     "a selector of nothing": (("--gpu-selector", "{a='b'}"), r"--gpu-selector belongs to --prometheus"),
     "no selector": (("--prometheus", "x", "--gpu-selector", "job=dcgm"), r"--gpu-selector: expected labels in braces"),
@@ -82,7 +84,11 @@ def test_what_is_wrong_is_one_sentence(case: str) -> None:
     [
         ("http://me:se:cr@t@host:1/a@b?c=d@e", "http://…@host:1/a@b?c=d@e"),
         ("--gpu=https://token@host", "--gpu=https://…@host"),
+        ("me:secret@host:9835", "…@host:9835"),
+        ("--gpu=me:secret@host", "--gpu=…@host"),
         ("http://host/metrics", "http://host/metrics"),
+        ("host:9835/metrics?a=b:c@d", "host:9835/metrics?a=b:c@d"),
+        ("model=org/name:tag@rev", "model=org/name:tag@rev"),
         ("me@host and 1:2", "me@host and 1:2"),
     ],
 )
