@@ -126,16 +126,16 @@ def test_of_two_sources_the_fuller_one_counts(tmp_path: Path) -> None:
     assert found.passed_over == (("GPU-0", "prometheus"),)
 
 
-@given(st.randoms(use_true_random=False), st.floats(0, 5))
+@given(st.randoms(use_true_random=False), st.floats(0, 5), st.booleans())
 def test_lines_that_come_late_and_twice_change_nothing(
-    tmp_path_factory: pytest.TempPathFactory, draw: random.Random, age: float
+    tmp_path_factory: pytest.TempPathFactory, draw: random.Random, age: float, all_twice: bool
 ) -> None:
-    """In any order, some of them doubled and as old as may be: the block is that of the lines in order."""
+    """In any order, some or all of them doubled and as old as may be: the block is that of the lines in order."""
     folder = tmp_path_factory.getbasetemp() / "late"
     ordered = every(1, -3.5, 15.5, busy)
     wanted = block(telemetry(folder, ordered), 0, 12, 100)
     mixed = [{**line, "at": line["at"] + age, "mono_ns": None, "age_s": line["age_s"] + age} for line in ordered]
-    mixed += draw.sample(mixed, 7)
+    mixed += draw.sample(mixed, len(mixed) if all_twice else 7)
     draw.shuffle(mixed)
     got = block(telemetry(folder, mixed), 0, 12, 100)
     assert orjson.loads(orjson.dumps(got)) == {

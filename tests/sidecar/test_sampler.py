@@ -51,6 +51,8 @@ def test_a_value_is_fresh_for_three_intervals_at_most() -> None:
     assert sampler.age_s() == pytest.approx(3.001)
     sampler.every_s = 2.0
     assert sampler.fresh() is not None
+    sampler.every_s, sampler.now = 0.25, 103.0
+    assert sampler.fresh() is not None
 
 
 def test_a_driver_that_goes_away_takes_its_values_with_it() -> None:
