@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmload.report import building, gates
-from llmload.report.telemetry import Telemetry, gpu_of, gpus, restarted, server_of, servers
+from llmload.report.telemetry import Telemetry, gpu_of, gpus, restarts, server_of, servers
 from tests.report.sampled import METRICS, PAGE, constant, every, gpu, look, served, telemetry
 from tests.report.synthetic import START, lines, record, step, write
 from tests.report.worked import rows_of
@@ -181,6 +181,24 @@ def test_lines_that_are_none_are_counted(tmp_path: Path) -> None:
     assert built.summary["rows"][-1]["gpu"]["power_mean_watts"] == pytest.approx(300)
 
 
+@pytest.mark.parametrize("value", [1e16, -1e16, 1e308, -1e308, "300", True, None, [300], {"a": 300}])
+def test_a_value_that_cannot_be_is_not_told(tmp_path: Path, value: Any) -> None:
+    """In one sample of twenty it is as if left out; and an age that cannot be is as if it were not told."""
+
+    def odd(at: float, else_: float) -> Any:
+        return value if at == 9.5 else else_
+
+    told = every(1, -0.5, 19.5, lambda at: look(at, gpu(power_watts=odd(at, 300), memory_used_bytes=odd(at, 2 << 30))))
+    told[3]["age_s"] = value
+    queue = every(1, -0.5, 19.5, lambda at: served(at, queue_seconds_sum=odd(at, at + 1), queue_seconds_count=at + 1))
+    found = telemetry(tmp_path, told, queue)
+    got, server = block(found, 0, 19), server_of(found, START, START + 19)
+    assert server is not None
+    assert [got["power_mean_watts"], got["memory_used_max_bytes"], server["queue_time_mean_ms"]] == [
+        pytest.approx(300), 2 << 30, pytest.approx(1000)
+    ]  # fmt: skip
+
+
 def test_a_gpu_that_tells_nothing_is_not_down(tmp_path: Path) -> None:
     """It is there, and that is all: no value is known, and nothing is said of a loss."""
     found = telemetry(tmp_path, [look(at) | {"gpus": [{"uuid": "GPU-9", "up": True}]} for at in range(20)])
@@ -254,11 +272,12 @@ def test_what_a_server_does_not_tell_is_blank(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", [{"start_time_seconds": 2000.0}, {"output_tokens": 5.0}])
 def test_a_restart_is_seen(tmp_path: Path, change: dict[str, float]) -> None:
-    """By the moment of its start, or by counters that begin anew; only in the window in which it was."""
+    """By the moment of its start, or by counters that begin anew; only in windows in which it may have been."""
     told = [served(at, **({"output_tokens": 100.0 * at} | (change if at > 20 else {}))) for at in range(40)]
     told = [{**line, "values": {"start_time_seconds": 1000.0, **line["values"]}} for line in told]
     found = telemetry(tmp_path, server=told)
-    assert [restarted(found, START + a, START + a + 10) for a in (5, 15, 25)] == [False, True, False]
+    windows = [restarts(found, START + a, START + a + 10) for a in (5, 15, 25, 10.5, 20.5)]
+    assert windows == [[], [START + 21], [], [START + 21], [START + 21]]
 
 
 def test_rows_have_the_blocks(tmp_path: Path) -> None:

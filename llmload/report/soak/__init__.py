@@ -3,7 +3,6 @@
 buckets     which window, and where it is cut; the rows of the buckets
 drift       percentiles of each bucket against the first full hour, with an interval
 growth      the slope of memory over time, with an interval
-restarts    when the engine began anew
 judge       the verdict and its sentences
 table       the table as text
 finding     all of them, for a run

@@ -11,11 +11,12 @@ from llmload.load.spans import span
 from llmload.report import rows
 from llmload.report.facts import Facts
 from llmload.report.figures import look_up
-from llmload.report.soak import buckets, drift, judge, memory, restarts
+from llmload.report.soak import buckets, drift, judge, memory
 from llmload.report.soak.buckets import Cut
 from llmload.report.soak.drift import Change
 from llmload.report.soak.judge import Line, Verdict
 from llmload.report.soak.memory import Memory
+from llmload.report.telemetry import restarts
 
 Floats = NDArray[np.float64]
 
@@ -110,7 +111,7 @@ def find(facts: Facts, bucket_s: float | None = None) -> Soak | None:
     comparisons = len(later) * len(COMPARED)
     lines = tuple(_line(key, first, later, comparisons) for key in COMPARED)
     failures = _failures(first, later, comparisons)
-    anew = tuple(restarts.find(facts.telemetry, cut.begin, cut.edges[-1]))
+    anew = tuple(at for at in restarts(facts.telemetry, cut.begin, cut.edges[-1]) if at <= cut.edges[-1])
     sampled = tuple(memory.find(facts.telemetry, cut.begin, cut.edges[-1]))
     verdict = judge.judge(cut, lines, failures)
     return Soak(

@@ -11,6 +11,6 @@ Nothing here judges.
 
 from llmload.report.telemetry.gpus import gpu_of
 from llmload.report.telemetry.sampled import Telemetry
-from llmload.report.telemetry.servers import restarted, server_of
+from llmload.report.telemetry.servers import restarts, server_of
 
-__all__ = ["Telemetry", "gpu_of", "restarted", "server_of"]
+__all__ = ["Telemetry", "gpu_of", "restarts", "server_of"]

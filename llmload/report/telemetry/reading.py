@@ -27,6 +27,8 @@ SET_S = 0.5
 MOST = 400
 """Different values that are kept of one GPU, host or server: a label that never ends must not fill the memory."""
 LATEST = 253_402_300_799.0
+LARGEST = 1e15
+"""No value of those that are kept is larger: what says so was garbled, and would spoil sums."""
 
 GPU_KEYS = frozenset({
     "energy_joules", "power_watts", "power_instant_watts", "power_limit_watts", "utilization_ratio",
@@ -160,7 +162,7 @@ class _Rows:
                 if key in self.passed or not self._wanted(key):
                     continue
                 column = self.values[key] = array("d")
-            if _number(value):
+            if _number(value) and abs(value) <= LARGEST:
                 if len(column) < n:
                     column.extend([math.nan] * (n - len(column)))
                 column.append(value)
@@ -237,10 +239,10 @@ def _look(line: bytes, sources: dict[str, _Source]) -> _Look | None:
         if len(source.errors) < MOST:
             source.errors.append((at, error))
         return _Look(name, at, None)
-    if _number(offset := row.get("clock_offset_ms")):
+    if _number(offset := row.get("clock_offset_ms")) and abs(offset) <= LARGEST:
         source.offset_ms = float(offset)
     age = row.get("age_s")
-    return _Look(name, at - age if _number(age) and age >= 0 else at, row)
+    return _Look(name, at - age if _number(age) and 0 <= age <= at else at, row)
 
 
 def _list(value: Any) -> Iterator[dict[str, Any]]:

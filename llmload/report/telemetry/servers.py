@@ -65,24 +65,31 @@ def _share(server: Server, keys: tuple[str, str, str], begin: float, end: float)
     return found.mean if found else None
 
 
-def restarted(telemetry: Telemetry, begin: float, end: float) -> bool:
-    """Whether the server was started anew in a window: it says when it began, or a counter was set back."""
+def restarts(telemetry: Telemetry, begin: float, end: float) -> list[float]:
+    """When the server was first seen after it was started anew: it tells another start, or a counter was set back.
+
+    Those that may lie in a window: between two samples of which the first lies before its end, the second not before
+    its begin.
+    """
     server = telemetry.server
     if server is None:
-        return False
+        return []
+    seen: list[float] = []
     for key in ("start_time_seconds", *COUNTERS):
         known = server.series(key)
-        first, last = known.at.searchsorted([begin, end])
-        near = known.values[max(int(first) - 1, 0) : int(last) + 1]
-        if key == "start_time_seconds":
-            if len(near) and near.max() - near.min() > STARTED_S:
-                return True
-        elif (near[1:] < near[:-1]).any():
-            return True
-    return False
+        off = known.values[1:] - known.values[:-1]
+        anew = abs(off) > STARTED_S if key == "start_time_seconds" else off < 0
+        seen += known.at[1:][anew & (known.at[:-1] < end) & (known.at[1:] >= begin)].tolist()
+    found: list[float] = []
+    for at in sorted(seen):
+        if not found or at - found[-1] > TOGETHER_S:
+            found.append(at)
+    return found
 
 
 COUNTERS = ("output_tokens", "prompt_tokens", "requests", "ttft_seconds_count", "preemptions")
 """Those of its counters that show a restart."""
 STARTED_S = 1.0
 """Seconds by which the moment of its start may seem to change: some engines compute it anew."""
+TOGETHER_S = 30.0
+"""What is seen within so long of one another is one restart: an engine is not up again sooner."""
