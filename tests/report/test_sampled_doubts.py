@@ -111,7 +111,24 @@ def test_errors_of_a_gpu(tmp_path: Path) -> None:
     """An XID that came in the run and an uncorrected ECC error; those of before, and corrected ones, are not told."""
     told = every(1, -3.5, 25.5, lambda at: one(at, ecc_errors__uncorrected=7 + (at > 9), ecc_errors__corrected=at + 9,
                                                **({"xid_errors__79": 1} if at > 9 else {})))  # fmt: skip
-    assert "GPU 0 1 of XID 79, GPU 0 1 of ECC uncorrected." in only(run(tmp_path, told), "GPUs told errors")
+    assert "GPU 0 1 of XID 79, GPU 0 1 of ECC uncorrected." in only(run(tmp_path / "a", told), "GPUs told errors")
+
+
+def test_errors_that_are_no_news(tmp_path: Path) -> None:
+    """Seven that a look or two does not tell, or that are no number; who counts was started anew and saw two."""
+    holes = every(1, -3.5, 25.5, lambda at: one(at, **({} if -4 < at < -1 or at == 9.5 else {"ecc_errors__sram": 7})))
+    none(run(tmp_path / "a", holes), "GPUs told errors")
+    none(run(tmp_path / "b", every(1, -3.5, 25.5, lambda at: one(at, xid_errors__79="x"))), "GPUs told errors")
+    anew = every(1, -3.5, 25.5, lambda at: one(at, xid_errors__31=3 if at < 5 else 2))
+    assert "GPU 0 2 of XID 31." in only(run(tmp_path / "c", anew), "GPUs told errors")
+
+
+def test_a_source_that_never_answers(tmp_path: Path) -> None:
+    """Its name, and what was said last."""
+    mute = [{"at": START + at, "source": PAGE, "error": f"timed out {at}"} for at in range(20)]
+    assert "http://gpu-host:9835/metrics could not be read in any of 20 looks (timed out 19)" in only(
+        run(tmp_path, mute), "could not be read in any"
+    )
 
 
 def test_a_host_that_starves(tmp_path: Path) -> None:
@@ -134,7 +151,7 @@ def test_sources_that_tell_twice_or_by_a_clock_that_was_set(tmp_path: Path) -> N
     told = constant(300, 30)
     jumped = [{**line, "at": line["at"] + 60 * (n > 9), "source": "sidecar"} for n, line in enumerate(told[::2])]
     built = run(tmp_path, [*told, *jumped, {"at": "never"}])
-    assert "sidecar had fewer samples" in only(built, "told by several sources")
+    assert "sidecar was passed over" in only(built, "told by several sources")
     assert "sidecar (1 times)" in only(built, "the clock was set while samples were taken")
     only(built, "1 lines or rows of gpu.jsonl and server.jsonl cannot be read")
 
@@ -166,6 +183,17 @@ def test_a_queue_in_front_of_free_places(tmp_path: Path) -> None:
     none(run(tmp_path / "b", server=single, steps=[step(0, 1, 0, END)]), "in the server's queue")
 
 
+def test_arrivals_that_come_together_queue_with_reason(tmp_path: Path) -> None:
+    """Twelve at once, a second long, every four seconds: 3 in flight on average, and 8 wait behind four full slots."""
+    bursts = [record(12 * n + k, sent=4 * n, gaps=(100.0,) * 9) for n in range(5) for k in range(12)]
+    busy = every(0.5, -5.25, 25.75, lambda at: engine(at, slots=4, waiting=8 * (at > 0 and at % 4 < 1)))
+    built = run(tmp_path, server=busy, records=bursts)
+    row = built.summary["rows"][-1]
+    assert row["in_flight_mean"] == pytest.approx(60 / END)
+    assert row["server"]["waiting_mean"] > 1
+    none(built, "in the server's queue")
+
+
 @pytest.mark.parametrize(("theirs", "words"), [(0.05, "later than the server says"), (0.19, "sooner than the server")])
 def test_first_tokens_by_both_clocks(tmp_path: Path, theirs: float, words: str) -> None:
     """100 ms here; 50 or 190 ms by the server's clock."""
@@ -173,6 +201,7 @@ def test_first_tokens_by_both_clocks(tmp_path: Path, theirs: float, words: str) 
     got = only(run(tmp_path, server=other), "first tokens came here")
     assert words in got
     assert f"100 ms against {theirs * 1000:.3g} ms at 1 in flight; the limit is 20 ms and 20 %" in got
+    none(run(tmp_path / "whole", server=other, stream=False), "first tokens came here")
 
 
 def test_tokens_by_both_counts(tmp_path: Path) -> None:
@@ -183,6 +212,21 @@ def test_tokens_by_both_counts(tmp_path: Path) -> None:
     none(run(tmp_path / "b", server=near), "other numbers of output")
     hidden = [record(n, sent=n * 0.19, output_tokens=12, hidden_tokens=2) for n in range(110)]
     none(run(tmp_path / "c", server=more, records=hidden), "other numbers of output")
+
+
+def test_tokens_that_the_server_counts_at_the_end_of_a_request(tmp_path: Path) -> None:
+    """Eight at once, 100 tokens in 10 s each, over and over: 960 came in the 12 s, 1,600 ended; 1,760 are too many."""
+    waves = [
+        record(8 * n + k, sent=10 * n, gaps=(100.0,) * 99, phase="measure" if n else "warmup")
+        for n in range(3)
+        for k in range(8)
+    ]
+    steps = [step(0, 8, 9.05, 21.05)]
+    for folder, each, told in (("a", 100, False), ("b", 110, True)):
+        ended = every(1, -5.5, 35.5, lambda at, each=each: engine(at, output_tokens=9000 + 8 * each * (at // 10)))  # type: ignore[misc]
+        built = run(tmp_path / folder, server=ended, records=waves, steps=steps)
+        assert built.summary["rows"][-1]["output_tokens_per_s"] * 12 == pytest.approx(960)
+        (only if told else none)(built, "other numbers of output tokens")
 
 
 def test_a_server_that_was_started_anew(tmp_path: Path) -> None:

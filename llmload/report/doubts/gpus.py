@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from llmload.record.samples import SPOIL
 from llmload.report.doubts.case import Case, at, listed, percent
 from llmload.report.steps import Step
 from llmload.report.telemetry import gpus, series
 from llmload.report.telemetry.gpus import Seen
-from llmload.report.telemetry.sampled import Host
+from llmload.report.telemetry.sampled import Gpu, Host
 
 THROTTLED_S = 0.1
 """Seconds of a window in which heat or the power brake held a clock down, over which it is spoiled."""
@@ -168,8 +170,7 @@ def faults(case: Case) -> Iterator[str]:
     for gpu in case.facts.telemetry.gpus:
         for key, name in (("xid_errors", "XID"), ("ecc_errors", "ECC")):
             for label in gpu.labels(key):
-                values = gpu.series(f"{key}.{label}").values
-                n = float(values[-1] - values[0]) if len(values) and len(values) == len(gpu.at) else float(values.max())
+                n = _came(gpu, f"{key}.{label}", seen=key == "xid_errors")
                 if n > 0 and label != "corrected":
                     found.append(f"{gpu.label} {n:.0f} of {name} {label}")
     if found:
@@ -177,6 +178,16 @@ def faults(case: Case) -> Iterator[str]:
             f"GPUs told errors during the run: {listed(found)}. Look them up in the vendor's list of XIDs, and repeat "
             "the run when they are gone"
         )
+
+
+def _came(gpu: Gpu, key: str, *, seen: bool) -> float:
+    """How many came during the run. `seen`: it is told only once there is one, so that a later first value is new."""
+    known = gpu.series(key)
+    if not len(known.at):
+        return 0.0
+    steps = known.values[1:] - known.values[:-1]
+    risen = float(np.where(steps < 0, known.values[1:], steps).sum())  # who counts was started anew: it began from 0
+    return risen + (float(known.values[0]) if seen and known.at[0] > gpu.at[0] else 0.0)
 
 
 def hosts(case: Case) -> Iterator[str]:
@@ -221,9 +232,15 @@ def sources(case: Case) -> Iterator[str]:
     names = sorted({source for _, source in telemetry.passed_over})
     if names:
         yield (
-            f"the same GPUs were told by several sources: {listed(names)} had fewer samples and was passed over. Name "
-            "each GPU's source once"
+            f"the same GPUs were told by several sources: {listed(names)} was passed over, since another had as many "
+            "samples or more. Name each GPU's source once"
         )
+    for source in telemetry.sources:
+        if 0 < source.looks == source.failed:
+            yield (
+                f"{source.name} could not be read in any of {source.looks} looks ({source.errors[-1][1]}): what it "
+                "would tell is blank. See that it answers, and repeat"
+            )
     clocks = [f"{source.name} ({source.sets} times)" for source in telemetry.sources if source.sets]
     if clocks:
         yield f"the clock was set while samples were taken of {listed(clocks)}; the jumps were taken back"

@@ -1,15 +1,18 @@
 """Doubts from the server's own metrics: caches, places and queues, and where its figures and ours differ."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from llmload.report.doubts.case import Case, at, listed, ms, percent
 from llmload.report.steps import Step
-from llmload.report.telemetry import restarted, servers
+from llmload.report.telemetry import restarts, series, servers
 from llmload.report.telemetry.sampled import Server
+from llmload.report.telemetry.series import Series
+
+Floats = NDArray[np.float64]
 
 HITS = 0.1
 """Share of prompt tokens from the prefix cache, over what all prompts begin with, that new prompts do not have."""
@@ -36,7 +39,7 @@ def _watched(case: Case) -> Iterator[tuple[Step, dict[str, Any], Server, float, 
 
 def started_anew(case: Case) -> Iterator[str]:
     """An engine that was restarted inside a window."""
-    found = [step for step, _, _, begin, end in _watched(case) if restarted(case.facts.telemetry, begin, end)]
+    found = [step for step, _, _, begin, end in _watched(case) if restarts(case.facts.telemetry, begin, end)]
     if found:
         yield (
             f"the server was started anew {at(found)}: its counters began from 0 and its caches were empty. Discard "
@@ -95,19 +98,24 @@ def preempted(case: Case) -> Iterator[str]:
 
 
 def queue(case: Case) -> Iterator[str]:
-    """A queue although the server has places: as many as it told, or as it had in service in another step."""
+    """A queue although the server has places: as many as it told, or as it had in service in another step.
+
+    Of those that wait as many count as there are places that our own requests do not fill at that moment: arrivals at
+    random fill them all now and then, however few are in flight on average.
+    """
     server = case.facts.telemetry.server
     if server is None:
         return
-    told = server.series("slots").values
+    told, waiting = server.series("slots").values, server.series("waiting")
     most = max((row["server"]["running_mean"] or 0.0 for _, row, *_ in _watched(case)), default=0.0)
     places = float(told[-1]) if len(told) else most
+    free = np.clip(places - _in_flight(case, waiting.at), 0, None)
+    idly = Series(waiting.at, np.minimum(waiting.values, free))
     found = []
-    for step, row in case.whole():
-        block, mean = row["server"] or {}, row["in_flight_mean"]
-        waiting = block.get("waiting_mean")
-        if waiting is not None and waiting > WAITING and mean is not None and mean < 0.98 * places:
-            found.append((step, f"{waiting:.3g} of {mean:.3g} {at([step])}"))
+    for step, row, _, begin, end in _watched(case):
+        mean = series.level(idly, begin, end)
+        if mean is not None and mean.mean > WAITING:
+            found.append((step, f"{mean.mean:.3g} of {row['in_flight_mean']:.3g} {at([step])}"))
     if found:
         yield (
             f"requests waited in the server's queue although it has room for {places:.3g}: on average "
@@ -116,8 +124,16 @@ def queue(case: Case) -> Iterator[str]:
         )
 
 
+def _in_flight(case: Case, moments: Floats) -> Floats:
+    """How many of our requests were in flight at each moment."""
+    begun, over = (np.sort(case.facts.numbers(name)) for name in ("start_s", "end_s"))  # what is not known comes last
+    return np.subtract(np.searchsorted(begun, moments, "right"), np.searchsorted(over, moments, "right"), dtype=float)
+
+
 def first_tokens(case: Case) -> Iterator[str]:
     """First tokens by the server's clock and by ours, both of those that came inside the window."""
+    if not case.facts.streaming:
+        return  # nothing but whole answers was timed here
     came = case.facts.numbers("start_s") + case.facts.numbers("ttft_ms") / 1000
     ttft = case.facts.numbers("ttft_ms")
     slower: list[str] = []
@@ -148,18 +164,21 @@ def first_tokens(case: Case) -> Iterator[str]:
 def tokens(case: Case) -> Iterator[str]:
     """Output tokens as the server counted them and as they came here, inside the same window.
 
-    An engine may count a request's tokens at its end: those that cross an edge then fall to one side by chance.
+    An engine may count a request's tokens at its end, and what ended between two looks at an edge may fall to either
+    side: any count between ours and that of the requests that ended in the window is as good as ours.
     """
     if np.nansum(case.facts.numbers("hidden_tokens")) > 0:
         return  # generated, and never streamed
+    over, each = case.facts.numbers("end_s"), np.nan_to_num(case.facts.numbers("streamed_tokens"))
     found = []
     for step, row, server, begin, end in _watched(case):
         theirs, rate = servers.rise(server, "output_tokens", begin, end), row["output_tokens_per_s"]
         if theirs is None or not rate:
             continue
         ours = rate * (end - begin)
-        crossing = math.sqrt(2 * (row["in_flight_mean"] or 0.0)) * (row["output_tokens_mean"] or 0.0)
-        if abs(theirs - ours) > max(TOKENS * ours, crossing):
+        near = server.series("output_tokens").usual_s
+        fewer, more = (each[(over >= begin + off) & (over <= end - off)].sum() for off in (near, -near))
+        if not (1 - TOKENS) * min(ours, fewer) <= theirs <= (1 + TOKENS) * max(ours, more):
             found.append(f"{theirs:,.0f} against {ours:,.0f} {at([step])}")
     if found:
         yield (
