@@ -95,11 +95,14 @@ def ask(url: SplitResult, limit_s: float, trust: Trust, method: str = "GET") -> 
             response = http.client.HTTPResponse(_Link(link, deadline), method=method)  # type: ignore[arg-type]
             response.begin()
             body = response.read(MOST + 1)
+            ended = time.perf_counter()
             packed = response.getheader("Content-Encoding", "")
+            if len(body) > MOST:
+                raise TooLarge(f"its answer is over {MOST >> 20} MiB")
             if response.length:
                 raise Unread("its answer was cut off")
-            text = _unpacked(body, packed).decode(errors="replace")
-            return Answer(response.status, text, begun, time.perf_counter())
+            _left(deadline)  # who was stopped meanwhile does not know when this was answered
+            return Answer(response.status, _unpacked(body, packed).decode(errors="replace"), begun, ended)
     except TimeoutError:
         raise Unread(f"no whole answer within {limit_s:g} s") from None
     except ssl.SSLError as error:
@@ -107,10 +110,10 @@ def ask(url: SplitResult, limit_s: float, trust: Trust, method: str = "GET") -> 
         raise Unread(f"TLS: {verify or (error.reason or str(error)).replace('_', ' ').lower()}") from None
     except http.client.IncompleteRead:
         raise Unread("its answer was cut off") from None
-    except http.client.HTTPException:
-        raise Unread("its answer is no HTTP") from None
     except UnicodeError:
         raise Unread("its host's name is none") from None
+    except (http.client.HTTPException, ValueError):  # ValueError: a chunk of a negative length
+        raise Unread("its answer is no HTTP") from None
     except OSError as error:
         raise Unread((error.strerror or str(error) or type(error).__name__).lower()) from None
 
@@ -159,8 +162,6 @@ def _question(url: SplitResult, method: str) -> bytes:
 
 
 def _unpacked(body: bytes, encoding: str) -> bytes:
-    if len(body) > MOST:
-        raise TooLarge(f"its answer is over {MOST >> 20} MiB")
     if encoding in {"", "identity"}:
         return body
     if encoding != "gzip":

@@ -15,6 +15,9 @@ KINDS: dict[str, Callable[[Sequence[Sample]], Seen]] = {
 }
 """How each exporter's page is read, by what its names begin with."""
 
+OLDEST_S = 86_400.0
+"""What is told to be older, or younger than nothing, is not believed."""
+
 PREFIXES = (*KINDS, "llmload_host_")
 
 
@@ -42,6 +45,7 @@ class Rows:
 
     def told(self, seen: Seen, at: float) -> dict[str, object]:
         """What a line says of a look at this moment (Unix seconds), besides when and where."""
+        seen.age_s = seen.age_s if seen.age_s is not None and 0 <= seen.age_s <= OLDEST_S else None
         offset_ms = None
         if seen.stamp is not None and seen.age_s is not None:
             offset_ms = round((seen.stamp + seen.age_s - at) * 1e3, 3)

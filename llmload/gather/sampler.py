@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from llmload.gather.prometheus import Prometheus
 from llmload.gather.source import Look, Source
 from llmload.record.samples import GPU, SERVER
 
+LIMIT_LEAST_S, LIMIT_MOST_S = 1.0, 10.0
+"""One look may take as long as the time between two, but no shorter and no longer than this."""
 PAUSE_S = 120
 """For so long a sidecar is paused at a time: it goes on by itself should this process be killed."""
 SLACK_S = 5.0
@@ -44,15 +47,14 @@ class Sampler:
         self._order = order
         self._gpu_lines = Lines(Path(order.folder) / GPU, self.notes)
         self._server_lines = Lines(Path(order.folder) / SERVER, self.notes)
-        self._limit_s = max(1.0, order.every_s)
+        self._limit_s = min(max(LIMIT_LEAST_S, order.every_s), LIMIT_MOST_S)
         self._resumed = threading.Event()
         self._resumed.set()
         self._posting = threading.Lock()
         """Held while sidecars are told, so that no pause that is renewed comes behind the end of it."""
         trust = Trust(order.ca, order.insecure)
         self._gpus: list[tuple[Source, GpuPage]] = []
-        for url in dict.fromkeys(order.gpu):
-            name = shown(url, "/metrics")
+        for url, name in named(order.gpu).items():
             page = GpuPage(name, url, self._limit_s, trust, self.notes)
             self._gpus.append((self._source(name, page, self._gpu_lines), page))
         self._server: tuple[Source, ServerPage] | None = None
@@ -153,6 +155,16 @@ class Sampler:
         self._gpu_lines.close()
         self._server_lines.close()
         return {"looks": looks, "failed": failed, "notes": self.notes.all(), "prometheus": prometheus}
+
+
+def named(urls: Iterable[str]) -> dict[str, str]:
+    """What each page is called: two that differ in what is not shown of them get numbers."""
+    names: dict[str, str] = {}
+    for url in dict.fromkeys(urls):
+        name = shown(url, "/metrics")
+        same = sum(other.partition(" ")[0] == name for other in names.values())
+        names[url] = f"{name} ({same + 1})" if same else name
+    return names
 
 
 def _of_page(source: Source, page: GpuPage) -> dict[str, object]:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from llmload.gather.lines import Lines, Notes
 from llmload.gather.seen import Unread
+from llmload.plain import one_line
 
 Told = Mapping[str, object]
 
@@ -21,7 +22,8 @@ class Look(Protocol):
     def ask(self) -> tuple[float, float, Callable[[float], Told]]:
         """Ask it: readings of `perf_counter()` before and after, and what makes the rest of a line of the answer.
 
-        That is called with the moment of the look in Unix seconds. Both raise Unread.
+        That is called with the moment of the look in Unix seconds. Both raise Unread; whatever else they raise is a
+        look that failed, too.
         """
 
 
@@ -100,6 +102,8 @@ class Source(threading.Thread):
 
     def tell(self) -> None:
         """Say in the notes how often it failed, if it did."""
+        if self.is_alive():
+            self._notes.add(f"{self.source}: it was still being asked when all was over; that look is missing")
         if self.failed and not self.is_absent:
             self._notes.add(
                 f"{self.source}: {self.failed} of {self.looks} looks failed; the first said: {self._first_error}"
@@ -117,11 +121,11 @@ class Source(threading.Thread):
             middle = (begun + ended) / 2
             told = make(self._anchor_s + middle)
             self.error = None
-        except Unread as unread:
+        except Exception as error:  # noqa: BLE001  (a page that nobody foresaw must not be the last one)
             begun, ended = before, time.perf_counter()
             middle = (begun + ended) / 2
-            told = {"error": str(unread)}
-            self.error = str(unread)
+            self.error = str(error) if isinstance(error, Unread) else unforeseen(error)
+            told = {"error": self.error}
             self._first_error = self._first_error or self.error
             self.failed += 1
             if self.is_absent:
@@ -135,3 +139,8 @@ class Source(threading.Thread):
                 **told,
             }
         )
+
+
+def unforeseen(error: Exception) -> str:
+    """What is said of a fault that nobody foresaw."""
+    return one_line(f"its answer could not be read: {type(error).__name__}: {error}")[:300]

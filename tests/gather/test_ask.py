@@ -1,6 +1,7 @@
 """One question by HTTP, over real sockets: whole answers, and each way in which an answer can be none."""
 
 import gzip
+import http.client
 import ssl
 import time
 from collections.abc import Iterator
@@ -51,6 +52,7 @@ def test_an_answer_is_read_however_it_is_framed(told: bytes | list[bytes]) -> No
         (b"", "its answer is no HTTP"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na 1\n", "its answer was cut off"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\na ", "its answer was cut off"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\na 1\n", "its answer is no HTTP"),
         (answer(b"xyz", Content_Encoding="gzip"), "its answer is no gzip"),
         (answer(gzip.compress(b"a 1\n" * 99)[:-9], Content_Encoding="gzip"), "its answer was cut off"),
         (answer(b"xyz", Content_Encoding="br"), "packed in a way that was not asked for"),
@@ -67,7 +69,7 @@ def test_an_answer_that_is_none_says_why(told: bytes, words: str) -> None:
 def test_an_answer_is_bounded_packed_and_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A little that unpacks to very much costs no more than the bound."""
     monkeypatch.setattr(ask, "MOST", 2**20)
-    for told in (answer(b"x" * (2**20 + 1)), packed("x" * 2**24)):
+    for told in (answer(b"x" * (2**20 + 2)), packed("x" * 2**24)):
         with place(lambda _, told=told: told) as here, pytest.raises(ask.TooLarge, match="over 1 MiB"):
             fetch(here.url)
 
@@ -84,6 +86,20 @@ def test_the_limit_is_of_the_whole_answer() -> None:
         sentence = r"no whole answer within 0\.2 s"
         with place(lambda _, piece=piece: drip(piece)) as here, pytest.raises(Unread, match=sentence):
             fetch(here.url, 0.2)
+
+
+def test_who_stood_still_meanwhile_has_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that was stopped before it read what was there does not know when that was said."""
+
+    class Stopped(http.client.HTTPResponse):
+        def read(self, amt: int | None = None) -> bytes:
+            told = super().read(amt)
+            time.sleep(0.4)
+            return told
+
+    monkeypatch.setattr(http.client, "HTTPResponse", Stopped)
+    with place(lambda _: answer("a 1\n")) as here, pytest.raises(Unread, match=r"no whole answer within 0\.3 s"):
+        fetch(here.url, 0.3)
 
 
 def test_nobody_there() -> None:

@@ -234,3 +234,13 @@ def test_all_keys_that_are_mapped_are_those_of_the_records() -> None:
     for key in mapped - set(dcgm.OF_INSTANCES.values()):
         assert ("." in key) == (fields[key.partition(".")[0]].label is not None)
     assert {key.partition(".")[0] for key in mapped} <= set(fields)
+
+
+def test_an_age_that_cannot_be_is_not_told() -> None:
+    """Neither from the future nor of years ago."""
+    stamp = 'llmload_gpu_up{gpu="0",uuid="GPU-aa"} 1\nllmload_gpu_collect_timestamp_seconds 5\n'
+    found = {}
+    for age in ("-1", "0", "86400", "1e300"):
+        line = gpus.Rows().told(told(f"{stamp}llmload_gpu_collect_age_seconds {age}"), 5.0)
+        found[age] = line["age_s"], line["clock_offset_ms"]
+    assert found == {"-1": (None, None), "0": (0.0, 0.0), "86400": (86400.0, 86400e3), "1e300": (None, None)}
