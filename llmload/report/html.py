@@ -42,7 +42,7 @@ def text(built: Built) -> str:
             for step, speeds in built.speeds.items()
             if any(speed is not None for speed in speeds)
         ],
-        plots=[(plot.title, plot.words, Markup(plot.svg)) for plot in plots.draw(built)],  # noqa: S704  (our own SVG)
+        plots=[(plot.title, plot.words, Markup(plot.svg), plot.wide) for plot in plots.draw(built)],  # noqa: S704  (our own SVG)
         settings=head.settings(built.facts),
     )
 

@@ -39,6 +39,8 @@ class Plot:
     title: str
     words: str
     svg: str
+    wide: bool
+    """Whether it takes the whole width of the page."""
 
 
 Draw = Callable[[Axes, Built], str | None]
@@ -56,12 +58,16 @@ def draw(built: Built) -> list[Plot]:
             FigureCanvasSVG(figure)
             words = paint(figure.add_subplot(), built)
             if words is not None:
-                plots.append(Plot(title, words, _svg(figure, f"p{number}-")))
+                plots.append(_plot(title, words, figure, f"p{number}-"))
         if (sampled := overtime.figure(built.facts)) is not None:
             figure, words = sampled
             FigureCanvasSVG(figure)
-            plots.append(Plot(overtime.TITLE, words, _svg(figure, "t-")))
+            plots.append(_plot(overtime.TITLE, words, figure, "t-"))
     return plots
+
+
+def _plot(title: str, words: str, figure: Figure, prefix: str) -> Plot:
+    return Plot(title, words, _svg(figure, prefix), wide=figure.get_figwidth() > SIZE[0])
 
 
 def _svg(figure: Figure, prefix: str) -> str:

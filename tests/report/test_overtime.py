@@ -94,7 +94,8 @@ def test_the_picture_has_a_part_for_each_thing_that_was_sampled(built: Built) ->
     assert {"running", "waiting"} == labels(parts["requests in"]).keys()
     assert parts["clock held"].get_legend_handles_labels()[1] == ["power cap", "heat (hardware)"]
     page = (built.folder / "report.html").read_text(encoding="utf-8")
-    assert overtime.TITLE in page
+    whole = re.findall(r'<figure class="wide"><figcaption><b>(.*?)</b>', page)
+    assert whole == ["Timeline of requests", overtime.TITLE]  # of the page's whole width
     assert len(re.findall("<svg", page)) == len(re.findall("</svg>", page))
 
 
