@@ -19,7 +19,7 @@ from rich.console import Console
 
 from llmload.exits import Exit, Stop
 from llmload.here import EVERYWHERE, is_here
-from llmload.load import values
+from llmload.load import options
 from llmload.load.spans import span
 from llmload.plain import one_line
 from llmload.sidecar import host
@@ -32,7 +32,7 @@ from llmload.sidecar.serve import Server
 from llmload.sidecar.table import table
 
 PORT = 9835
-LEAST_S = 0.25
+LEAST_S, MOST_S = 0.25, 3600.0
 """More often than this the driver's own lock would be felt by what is measured."""
 ONCE_S = 0.5
 """Between the two looks of --once: what is a rate needs two."""
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 for all (default: %(default)s)")
     add("--port", default=str(PORT), help="port to listen on; 0 takes a free one (default: %(default)s)")
-    add("--interval", default="1s", help="time between looks, at least 250ms (default: %(default)s)")
+    add("--interval", default="1s", help="time between looks, 250ms to 1h (default: %(default)s)")
     add("--gpus", help="only these: numbers or UUIDs, as in 0,1 (default: all)")
     add("--jsonl", metavar="FILE", help="append each look to this file too, as a JSON line")
     add("--backend", default="nvml", help=f"{' or '.join(VENDORS)}: by which library (default: %(default)s)")
@@ -82,11 +82,17 @@ def settings(args: argparse.Namespace) -> Settings:
     """The checked settings. Raises Stop(USAGE) with a sentence that names the option."""
     if args.backend not in VENDORS:
         raise Stop(f"--backend {args.backend}: unknown; expected {' or '.join(VENDORS)} (or --fake N)")
-    every_s, limit_s = _time("--interval", args.interval), _time("--hang-limit", args.hang_limit)
-    if every_s < LEAST_S:
-        raise Stop(f"--interval {args.interval}: expected at least 250ms; more often disturbs what is measured")
+    every_s = options.seconds(args.interval, "--interval")
+    limit_s = options.seconds(args.hang_limit, "--hang-limit")
+    if not LEAST_S <= every_s <= MOST_S:
+        raise Stop(f"--interval {args.interval}: expected 250ms to 1h; more often disturbs what is measured")
     if limit_s < 1:
         raise Stop(f"--hang-limit {args.hang_limit}: expected at least 1s")
+    host = args.host.strip().removeprefix("[").removesuffix("]")
+    if not host:
+        raise Stop("--host: names no address; expected 127.0.0.1 for this machine alone, or 0.0.0.0 for all addresses")
+    if args.jsonl == "":
+        raise Stop("--jsonl: names no file; leave it out for none")
     gpus = tuple(dict.fromkeys(name.strip() for name in (args.gpus or "").split(",") if name.strip()))
     if args.gpus is not None and not gpus:
         raise Stop("--gpus: names no GPU; expected numbers or UUIDs, as in --gpus 0,1")
@@ -94,7 +100,7 @@ def settings(args: argparse.Namespace) -> Settings:
         kind=args.backend if args.fake is None else "fake",
         gpus=gpus,
         count=1 if args.fake is None else _whole("--fake", args.fake, 1, 64),
-        host=args.host,
+        host=host,
         port=_whole("--port", args.port, 0, 65_535),
         every_s=ONCE_S if args.once else every_s,
         hang_limit_s=limit_s,
@@ -141,7 +147,7 @@ class Watch:
 
     def __init__(self, sampler: Sampler, asked: threading.Event, limit_s: float, lines: Lines | None) -> None:
         self._sampler, self._asked, self._limit_s, self._lines = sampler, asked, limit_s, lines
-        self._told_lines = self._told_hang = False
+        self._told_lines = self._told_hang = self._over_limit = False
 
     def until(self, enough: Callable[[], bool]) -> bool:
         """Wait for it; False: a signal came first. Raises Stop if the sampler ended by itself, exits if it hangs."""
@@ -166,7 +172,8 @@ class Watch:
         if self._lines is not None and self._lines.failure is not None and not self._told_lines:
             self._told_lines = True
             _say(f"{self._lines.failure.message}; the page goes on")
-        if hanging_s > self._limit_s:
+        was_over, self._over_limit = self._over_limit, hanging_s > self._limit_s
+        if was_over and self._over_limit:  # seen twice: a process that was stopped meanwhile finds its call returning
             _exit(
                 f"a call into the driver has not returned for {span(self._limit_s)} (--hang-limit), and a thread that "
                 "hangs there cannot be ended: this process ends, to be started again"
@@ -212,18 +219,8 @@ def _say(sentence: str) -> None:
     print(f"{time.strftime('%H:%M:%S')}  {one_line(sentence)}", flush=True)
 
 
-def _time(option: str, text: str) -> float:
-    try:
-        return float(values.duration("s")(text))
-    except ValueError as error:
-        raise Stop(f"{option} {text}: {error}") from None
-
-
 def _whole(option: str, text: str, least: int, most: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
+    value = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else least - 1
     if not least <= value <= most:
         raise Stop(f"{option} {text}: expected a whole number, {least} to {most}")
     return value

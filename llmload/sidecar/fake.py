@@ -73,9 +73,11 @@ class Backend:
         self.errors: Mapping[tuple[str, str], int] = {}
         self._processes = processes
         self._clock = clock
-        self._numbers = [number for number in range(count) if not gpus or {str(number), uuid_of(number)} & set(gpus)]
-        if not self._numbers:
-            raise Absent(f"--gpus {','.join(gpus)}: there is none of these; the fake GPUs are 0 to {count - 1}")
+        names = {number: {str(number), uuid_of(number)} for number in range(count)}
+        unknown = [name for name in gpus if not any(name in each for each in names.values())]
+        if unknown:
+            raise Absent(f"--gpus {unknown[0]}: there is no such GPU; the fake ones are 0 to {count - 1}")
+        self._numbers = [number for number, each in names.items() if not gpus or each & set(gpus)]
 
     def open(self) -> None:
         """Nothing is to be reached."""

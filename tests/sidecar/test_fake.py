@@ -65,5 +65,5 @@ def test_chosen_ones_alone_are_played() -> None:
     chosen = Backend(("1", "GPU-fake-2"), count=4, processes=True).read(slow=True)
     assert [reading.gpu for reading in chosen] == ["1", "2"]
     assert chosen[0].values["process_memory_bytes.4242"] == chosen[0].values["memory_used_bytes"]
-    with pytest.raises(Absent, match="--gpus 9: there is none of these; the fake GPUs are 0 to 3"):
+    with pytest.raises(Absent, match="--gpus 9: there is no such GPU; the fake ones are 0 to 3"):
         Backend(("9",), count=4)
