@@ -40,7 +40,7 @@ def amount(value: float | None, unit: str = "") -> str:
 def phase(step: Step, scenario: Scenario) -> str:
     """What a step does at the moment, and what it waits for."""
     if step.phase == "warm-up":
-        return f"warm-up, {step.warmup} requests"
+        return f"warm-up, {step.warmup} request{'s' * (step.warmup != 1)}"
     if step.phase == "window":
         return f"window {window(step, scenario)}"
     if step.phase == "drain":
@@ -55,7 +55,8 @@ def window(step: Step, scenario: Scenario) -> str:
     if gone < load.window_s:
         return f"{now} of {span(load.window_s)}"
     fewest = min((item.name for item in scenario.classes), key=lambda name: step.by_class[name])
-    return f"{now}, {step.by_class[fewest]} of {load.window_requests} {fewest}"
+    got, wanted = step.by_class[fewest], load.window_requests
+    return f"{now}, {got} of {wanted} {fewest}" if got < wanted else now
 
 
 def failures(steps: Sequence[Step]) -> str:

@@ -169,6 +169,12 @@ def test_a_window_says_what_it_waits_for() -> None:
     live.by_class.update(short=7, long=2)
     view = View([live], 0, 1, 15.0, 20.0, True, None)
     assert "window 12 s, 2 of 5 long" in show.line(view, SCENARIO)
+    live.by_class["long"] = 5
+    assert show.phase(live, SCENARIO) == "window 12 s"
+    assert [show.phase(Step(0, 1, "warm-up", warmup=count), SCENARIO) for count in (1, 2)] == [
+        "warm-up, 1 request",
+        "warm-up, 2 requests",
+    ]
     assert "at least 20 s left" in rendered(view)
 
 
