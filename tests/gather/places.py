@@ -27,7 +27,7 @@ def answer(body: str | bytes = "", status: int = 200, **headers: str) -> bytes:
 
 def packed(body: str) -> bytes:
     """A whole answer, packed."""
-    return answer(gzip.compress(body.encode()), Content_Encoding="gzip")
+    return answer(gzip.compress(body.encode(), mtime=0), Content_Encoding="gzip")
 
 
 @dataclass

@@ -54,7 +54,7 @@ def test_an_answer_is_read_however_it_is_framed(told: bytes | list[bytes]) -> No
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\na ", "its answer was cut off"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\na 1\n", "its answer is no HTTP"),
         (answer(b"xyz", Content_Encoding="gzip"), "its answer is no gzip"),
-        (answer(gzip.compress(b"a 1\n" * 99)[:-9], Content_Encoding="gzip"), "its answer was cut off"),
+        (answer(gzip.compress(b"a 1\n" * 99, mtime=0)[:-9], Content_Encoding="gzip"), "its answer was cut off"),
         (answer(b"xyz", Content_Encoding="br"), "packed in a way that was not asked for"),
     ],
 )
