@@ -343,6 +343,19 @@ def test_a_slope_by_hand() -> None:
     assert growth.slope(seconds[:5], values[:5]) is None
 
 
+def test_an_interval_of_slopes_by_hand() -> None:
+    """The squares of 0 to 7 h: 28 slopes, i + j each; C = 15.84, so the 6th and the 23rd of them, 4 and 10."""
+    hours = np.arange(8.0)
+    assert growth.slope(hours * 3600, hours**2) == growth.Slope(7.0, 4.0, 10.0)
+
+
+def test_of_many_values_the_highest_of_each_part_counts() -> None:
+    """480 of them are put together in pairs; a pair stands at its middle."""
+    seconds, values = growth.thinned(np.arange(480.0), np.tile([1.0, 5.0], 240))
+    assert values.tolist() == [5.0] * 240
+    assert seconds[:2].tolist() == pytest.approx([479 / 480, 3 * 479 / 480])
+
+
 def test_a_terminal_shows_every_kth_of_many_buckets(tmp_path: Path) -> None:
     """90 minutes in buckets of two: every second line and the last; soak.csv has all."""
     built = building.compute(made(tmp_path, 1.5), bucket_s=120.0)

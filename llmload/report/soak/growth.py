@@ -1,7 +1,7 @@
 """How fast something grows: the median of the slopes between all pairs of points (Theil and Sen). Numbers only.
 
-One jump or a few odd values do not move it, as they would a line of least squares. The interval is Sen's: of the N
-slopes in order, those at the ranks (N ± C) / 2 with C = z · sqrt(n (n - 1) (2n + 5) / 18), for 95 %.
+One jump or a few odd values do not move it, as they would a line of least squares. The interval is Sen's, for 95 %: of
+the N slopes in order, those at the ranks (N - C) / 2 and (N + C) / 2 + 1 with C = z · sqrt(n (n - 1) (2n + 5) / 18).
 """
 
 import math
@@ -41,7 +41,7 @@ def slope(seconds: Floats, values: Floats) -> Slope | None:
     if not len(slopes):
         return None
     off = Z * math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
-    low = max(0, math.floor((len(slopes) - off) / 2))
+    low = max(0, math.floor((len(slopes) - off) / 2) - 1)
     high = min(len(slopes) - 1, math.ceil((len(slopes) + off) / 2))
     return Slope(float(np.median(slopes)), float(slopes[low]), float(slopes[high]))
 
