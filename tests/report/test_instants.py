@@ -76,6 +76,32 @@ def test_long_waits_are_no_effect() -> None:
     assert not [*instants.find(Waits(start, wait, np.zeros(len(start), dtype=np.int64)), every(1))]
 
 
+def test_it_is_told_by_requests_near_it() -> None:
+    """For 5 minutes the server is slow at times, and looks come often and take long; then neither: no effect."""
+    waits = load(2)
+    slow = (waits.start < 300) & (RANDOM(3).random(len(waits.start)) < 0.1)
+    often = np.arange(0, 300.0)
+    at = np.concatenate((often, np.arange(300, 600, 10.0)))
+    waits = Waits(waits.start, waits.wait_s + np.where(slow, 0.5, 0.0), waits.group)
+    assert not [*instants.find(waits, {"a page": Moments(at, at + np.where(at < 300, 0.5, 0.02))})]
+
+
+def test_the_more_sources_there_are_the_surer_one_has_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one source alone is found for is not enough where it is one of three."""
+    moments = every(15)
+    waits = stalled(load(1), moments["a page"].at, 0.3, 0.3)
+    (found,) = instants.find(waits, moments)
+    monkeypatch.setattr(instants, "CHANCE", 2 * found.p)
+    assert [*instants.find(waits, moments)] == [found]
+    assert not [*instants.find(waits, moments | {"b": every(1)["a page"], "c": every(2)["a page"]})]
+
+
+def test_a_look_lasts_until_its_answer() -> None:
+    """From 10 to 12 s; waits of 0.5 s from each of these on have it in them, or not."""
+    look = Moments(np.array([10.0]), np.array([12.0]))
+    assert look.inside(np.array([9.4, 9.5, 11.5, 12.0, 12.1]), 0.5).tolist() == [False, True, True, True, False]
+
+
 def test_one_cause_counts_once() -> None:
     """Forty requests that one pause held up are one: a single bad moment beside a sample says nothing."""
     quiet = load(3)

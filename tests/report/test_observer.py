@@ -1,5 +1,6 @@
 """The step that --observer-check repeated: it makes no row, balances all the same, and is told with what it shows."""
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +12,9 @@ import pytest
 from llmload.exits import Exit
 from llmload.report import files, observer
 from llmload.report.building import Built
+from llmload.report.observer import Figure
+from llmload.report.soak import drift
+from llmload.report.soak.drift import Change
 from tests.report.synthetic import record, second, step
 from tests.report.worked import built_of
 
@@ -95,6 +99,9 @@ def test_a_difference_is_told_with_its_interval(tmp_path: Path) -> None:
         assert change.change == pytest.approx(0.25)
         assert 0.2 < change.low < 0.25 < change.high < 0.3
         assert figures[name].words == "sampling made it 25 % worse"
+    sides = ((built.facts, built.facts.steps[1]), (built.facts.unsampled, built.facts.unsampled.steps[0]))
+    spread = math.hypot(*(observer.deviations(facts, step)["TTFT p50 ms"] for facts, step in sides))
+    assert figures["TTFT p50 ms"].change == drift.change(130.625, 104.5, spread, 6)  # six figures share the 5 %
     assert figures["ITL p50 ms"].words == figures["tokens/s"].words == "no difference shown"
     said = r"sampling made p50 of TTFT 25 % worse \(2[0-4](\.\d)? to 2[5-9](\.\d)? %\)"
     assert re.search(said, built.observed.line)
@@ -110,6 +117,13 @@ def test_a_difference_is_told_with_its_interval(tmp_path: Path) -> None:
     assert better is not None
     assert better.figures[0].words == "sampling made it 20 % better"
     assert not [*better.warnings]
+
+
+def test_fewer_tokens_are_worse_and_longer_times() -> None:
+    """By the name of the figure."""
+    fewer, more = Change(-0.1, -0.2, -0.05), Change(0.1, 0.05, 0.2)
+    told = [Figure(name, 1.0, 1.0, change).words for name in ("tokens/s", "ITL p50 ms") for change in (fewer, more)]
+    assert told == [f"sampling made it 10 % {word}" for word in ("worse", "better", "better", "worse")]
 
 
 def test_a_difference_that_nobody_feels_is_no_warning(tmp_path: Path) -> None:
