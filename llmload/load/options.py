@@ -117,7 +117,7 @@ OPTIONS: tuple[Option, ...] = (
 """What both commands take, apart from the scenario itself."""
 
 
-BUCKET = "cut the longest window into parts of so long, as 10m (of 30 min and more it is: into hours as a rule)"
+BUCKET = "report the longest window in parts of so long, as 10m (a soak, or 30 min and more, is in any case)"
 """What `--bucket` of `llmload run` and `llmload report` does. It is no option of a load."""
 
 

@@ -239,3 +239,5 @@ def test_a_server_that_was_started_anew(tmp_path: Path) -> None:
     only(built, "the server was started anew at 1 in flight")
     assert "4 lines at 1 in flight" in only(built, "the server's log tells errors")
     assert "in 11 of 43 looks (HTTP 500)" in only(built, "metrics could not be read")
+    once = [line | {"values": {"log_errors": line["values"]["log_errors"] // 4}} for line in log]
+    assert "errors: 1 line at 1 in flight. Read" in only(run(tmp_path / "once", server=once), "the server's log tells")

@@ -71,6 +71,7 @@ def test_no_driver_ends_it(tmp_path: Path, ending: dict[str, Both]) -> None:
         assert nothing.end() == unloaded.child.end() == Exit.UNMEASURABLE
         (sentence,) = nothing.said
         assert sentence.startswith("llmload sidecar: there is no NVIDIA driver here (libnvidia-ml.so.1 is not found);")
+        assert sentence.endswith("; for AMD's say --backend amd, to try it out --fake 2")
         assert "the NVIDIA driver is not loaded; load it (sudo modprobe nvidia)" in unloaded.child.said[0]
 
 

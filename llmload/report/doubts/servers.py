@@ -55,10 +55,8 @@ def log_errors(case: Case) -> Iterator[str]:
         if (n := round(servers.rise(server, "log_errors", begin, end) or 0))
     ]
     if found:
-        yield (
-            f"the server's log tells errors: {listed(f'{n} lines {at([step])}' for step, n in found)}. Read them "
-            "before trusting these steps"
-        )
+        lines = listed(f"{n} line{'s' * (n != 1)} {at([step])}" for step, n in found)
+        yield f"the server's log tells errors: {lines}. Read them before trusting these steps"
 
 
 def prefix_hits(case: Case) -> Iterator[str]:

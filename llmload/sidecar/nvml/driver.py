@@ -27,7 +27,7 @@ A container gets there when its right to the devices is taken away (`systemctl d
 WHY = {
     nvml.NVML_ERROR_LIBRARY_NOT_FOUND: (
         "there is no NVIDIA driver here (libnvidia-ml.so.1 is not found); install it,"
-        " or give the container its GPUs (docker run --gpus all)"
+        " or give the container its GPUs (docker run --gpus all); for AMD's say --backend amd, to try it out --fake 2"
     ),
     nvml.NVML_ERROR_DRIVER_NOT_LOADED: (
         "the NVIDIA driver is not loaded; load it (sudo modprobe nvidia) and start again"
