@@ -206,7 +206,7 @@ def _greet(wanted: Settings, port: int, sampler: Sampler) -> None:
     count = "no GPU yet" if look is None else f"{len(look.gpus)} GPU{'' if len(look.gpus) == 1 else 's'}"
     print(f"llmload sidecar: {count} at http://{at}/metrics, read every {span(wanted.every_s)}")
     for gpu in () if look is None else look.gpus:
-        print(f"  GPU {gpu.gpu}  {gpu.info.get('name', '')}  {gpu.uuid}")
+        print(f"  GPU {gpu.gpu}  {one_line(gpu.info.get('name', ''))}  {gpu.uuid}")
     print(f"in a run:    llmload run SCENARIO --host URL --gpu http://{at}/metrics")
     print(f"Prometheus:  job llmload-gpu, target {at}; boards are in dashboards/")
     if not is_here(wanted.host):

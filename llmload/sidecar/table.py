@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from llmload.plain import one_line
 from llmload.record.samples import GPU_FIELDS, GPU_INFO, HOST_FIELDS, Field
 from llmload.sidecar.backend import Reading
 from llmload.sidecar.kept import Look
@@ -56,8 +57,8 @@ def _identity(gpus: Sequence[Reading]) -> Table:
     for name in ("GPU", "name", "uuid", "PCI bus", "driver", "CUDA"):
         shown.add_column(name, overflow="fold")
     for gpu in gpus:
-        known = [gpu.info.get(key, "") for key in GPU_INFO]
-        shown.add_row(gpu.gpu, known[0] if gpu.up else "lost", gpu.uuid, *known[1:])
+        name, *known = (Text(one_line(gpu.info.get(key, ""))) for key in GPU_INFO)  # no markup, whatever it is called
+        shown.add_row(gpu.gpu, name if gpu.up else "lost", gpu.uuid, *known)
         for mig in gpu.migs:
             shown.add_row("", f"MIG {mig.get('mig', '')}, {mig.get('profile', '')}", mig.get("mig_uuid", ""))
     return shown

@@ -1,6 +1,7 @@
 """The table of --once: units for people, and what is lost or not told."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -37,6 +38,7 @@ def test_gpus_side_by_side() -> None:
         Reading("3", "U3", up=False),
         Reading("4", "U4", migs=({"mig": "0", "mig_uuid": "M", "profile": "1g.10gb"},)),
     ]
+    gpus[2] = replace(gpus[2], info={"name": "a [red]H100[/]\x1b[2J"})
     out = io.StringIO()
     Console(file=out, width=120).print(table(Look(0.0, 0.0, 0.0, tuple(gpus), {"cpus": 2.0})))
     lines = [" ".join(line.split()) for line in out.getvalue().splitlines()]
@@ -44,6 +46,6 @@ def test_gpus_side_by_side() -> None:
     assert "power 400 W 400 W 400 W" in lines
     assert "clock event, sw power cap 3 s 3 s 3 s" in lines
     assert "GPU 4" in lines
-    assert {"0 H100 U0", "3 lost U3", "MIG 0, 1g.10gb M"} <= set(lines)
+    assert {"0 H100 U0", "2 a [red]H100[/] [2J U2", "3 lost U3", "MIG 0, 1g.10gb M"} <= set(lines)
     assert "cpus 2" in lines
     assert any(line.startswith("not told by any: energy,") for line in lines)
