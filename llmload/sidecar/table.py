@@ -57,8 +57,8 @@ def _identity(gpus: Sequence[Reading]) -> Table:
     for name in ("GPU", "name", "uuid", "PCI bus", "driver", "CUDA"):
         shown.add_column(name, overflow="fold")
     for gpu in gpus:
-        name, *known = (Text(one_line(gpu.info.get(key, ""))) for key in GPU_INFO)  # no markup, whatever it is called
-        shown.add_row(gpu.gpu, name if gpu.up else "lost", gpu.uuid, *known)
+        called, *known = (Text(one_line(gpu.info.get(key, ""))) for key in GPU_INFO)  # no markup, whatever it is called
+        shown.add_row(gpu.gpu, called if gpu.up else "lost", gpu.uuid, *known)
         for mig in gpu.migs:
             shown.add_row("", f"MIG {mig.get('mig', '')}, {mig.get('profile', '')}", mig.get("mig_uuid", ""))
     return shown
