@@ -82,18 +82,22 @@ def _one(name: str, used: Series, total: Series | None, begin: float, end: float
 
 
 def warnings(found: Sequence[Memory]) -> Iterator[str]:
-    """One sentence for each memory that grew, or of which too little was left."""
+    """One sentence for each memory that grew, and one for all of which too little was left."""
     for item in found:
         if item.grows:
             pace = f"{item.slope.per_hour / GIB:.3g} GiB an hour (95 %: {item.slope.low / GIB:.3g} to "
             pace += f"{item.slope.high / GIB:.3g})"
             yield f"{item.name} grew through the soak by {pace}{_full(item)}"
-        if item.headroom is not None and item.headroom < HEADROOM:
-            yield (
-                f"{item.name}: {item.headroom:.0%} was left at the fullest moment ({item.most / GIB:.1f} of "
-                f"{(item.total or 0) / GIB:.1f} GiB used), under {HEADROOM:.0%}; an engine that takes its cache "
-                "beforehand leaves so little on purpose"
-            )
+    little = [
+        f"of {item.name} {item.headroom:.0%} ({item.most / GIB:.1f} of {(item.total or 0) / GIB:.1f} GiB used)"
+        for item in found
+        if item.headroom is not None and item.headroom < HEADROOM
+    ]
+    if little:
+        yield (
+            f"under {HEADROOM:.0%} was left at the fullest moment: {', '.join(little)}; an engine that takes its cache "
+            "beforehand leaves so little on purpose"
+        )
 
 
 def _full(item: Memory) -> str:
