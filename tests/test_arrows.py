@@ -103,6 +103,7 @@ PURE = [
     "simulate/tokens.py",
     "simulate/wire.py",
     "watch/show.py",
+    "watch/spread.py",
 ]
 
 ORDER = {
