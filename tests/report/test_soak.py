@@ -126,6 +126,7 @@ def test_every_format_has_the_hours(drifting: Built) -> None:
     page = (folder / "report.html").read_text()
     for words in ("Soak: drifts", "Time to first token through the soak", "Failures through the soak"):
         assert words in page
+    assert "<tr><th>from</th><th>started</th>" in page[page.index("<h2>The soak") :]
     terminal = files.FORMATS["table"](drifting)
     assert " soak: drifts\n" in terminal
     assert "soak" in orjson.loads((folder / "summary.json").read_bytes())
@@ -163,7 +164,10 @@ def test_a_soak_that_was_killed_gives_all_its_hours(tmp_path: Path) -> None:
     found = soak_of(built)
     assert built.verdict.word == "INCOMPLETE"
     assert [(row["started"], row["whole"]) for row in found["buckets"]] == [(900, True), (900, True), (224, False)]
-    assert [row["gpu"]["energy_joules"] for row in found["buckets"][:2]] == [400.0 * 3600] * 2
+    assert [row["gpu"]["energy_joules"] for row in found["buckets"]] == [400.0 * span for span in (3600, 3600, 880)]
+    whole = built.summary["rows"][-1]["gpu"]  # until the last sample, at 8,080 s, with the tokens until then
+    assert (whole["energy_joules"], whole["power_mean_watts"]) == (400.0 * 8080, 400.0)
+    assert whole["joules_per_output_token"] == pytest.approx(400.0 / whole["tokens_per_s_per_gpu"])
     assert found["buckets"][0]["server"]["running_mean"] == 1.0
     assert found["notes"] == ["the last hour is not whole (14 min 52 s of 1 h): it is shown and not compared"]
     assert found["verdict"] == "steady"
@@ -258,6 +262,8 @@ def test_short_windows_are_no_soak_and_too_many_buckets_are_refused() -> None:
     """Half an hour is the least that is cut without being asked for."""
     assert buckets.find([long(1700.0)], None) is None
     assert buckets.find([], 60.0) is None
+    firsts = [cut.first for size in (None, 600.0) if (cut := buckets.find([long(9000.0 if size else 5400.0)], size))]
+    assert firsts == ["first 10 min", "first full hour"]
     with pytest.raises(Stop, match="--bucket: 1 s would cut the window of 5 h into 18,000 parts") as caught:
         buckets.find([long(5 * 3600)], 1.0)
     assert caught.value.code is Exit.USAGE
@@ -293,7 +299,7 @@ def test_few_requests_make_no_verdict(tmp_path: Path) -> None:
     """15 requests in a minute are too few to compare: that is told of a hold of six minutes without being asked."""
     found = soak_of(building.compute(made(tmp_path, 0.1)))
     assert found["verdict"] == "too short to say"
-    assert "too few requests" in found["reasons"][0]
+    assert found["reasons"][0].startswith("the first 1 min or the last whole bucket has fewer than 100 successes")
     assert sizes.bucket_s(360.0) == 60.0
 
 
