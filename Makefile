@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 ENGINE ?= simulate
 
-.PHONY: demo test check bench dashboards dashboard-pictures lock clean
+.PHONY: demo test containers-test check bench dashboards dashboard-pictures lock clean
 .DELETE_ON_ERROR:
 
 # The environment, from the lock files. --no-deps: the lock is complete, and nothing outside it gets in.
@@ -29,6 +29,12 @@ demo: $(VENV)/run.stamp $(if $(filter llama,$(ENGINE)),$(VENV)/llama.stamp)
 test: $(VENV)/dev.stamp $(VENV)/llama.stamp
 	$(BIN)/python -m pytest
 
+# The stack of docker-compose.yml for real, by an engine of its own that can reach nobody: as root, where docker.io,
+# docker-compose and debootstrap are installed. Minutes.
+containers-test: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.containers.bases
+	unshare --net -- $(BIN)/python -m pytest tests/containers/bring_up.py
+
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -49,4 +55,4 @@ lock: $(VENV)/dev.stamp
 	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --extra dev -o requirements-dev.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) runs build dist
+	rm -rf $(VENV) runs/* build dist
