@@ -12,6 +12,8 @@ from dashboards.draw.page import Page
 
 HERE = Path(__file__).parents[1]
 BOARDS = HERE / "grafana" / "boards"
+OUT = HERE.parent / "runs" / "pictures"
+"""Not where the README's pictures are: those are of runs that were made for them."""
 
 
 def main(given: list[str] | None = None) -> int:
@@ -22,7 +24,7 @@ def main(given: list[str] | None = None) -> int:
     parser.add_argument("--since", help="how far back, such as 3m or 6h; by default what the board says")
     parser.add_argument("--end", type=float, help="Unix seconds; by default now")
     parser.add_argument("--scrape", default="1s", help="how often Prometheus scrapes (%(default)s)")
-    parser.add_argument("--out", type=Path, default=HERE / "pictures", help="folder of the pictures")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the pictures (%(default)s)")
     args = parser.parse_args(given)
     end = args.end or time.time()
     args.out.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dashboards.draw.__main__ import main
+from dashboards.draw.__main__ import OUT, main
 from dashboards.draw.ask import Prometheus
 from dashboards.draw.fill import filled, seconds, step
 from dashboards.draw.page import Page
@@ -107,11 +107,13 @@ def test_every_kind_of_panel_is_drawn(url: str, tmp_path: Path) -> None:
     assert path.read_bytes().startswith(PNG)
 
 
-def test_no_prometheus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One sentence, and no picture."""
-    assert main(["http://127.0.0.1:9", "--out", str(tmp_path)]) == 3
+def test_no_prometheus(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence, and no picture; without --out none would have come to the README's."""
+    monkeypatch.setattr("dashboards.draw.__main__.OUT", tmp_path)
+    assert main(["http://127.0.0.1:9"]) == 3
     assert capsys.readouterr().err.startswith("no Prometheus answers at http://127.0.0.1:9: ")
     assert list(tmp_path.iterdir()) == []
+    assert OUT.relative_to(Path(__file__).parents[2]).parts == ("runs", "pictures")
 
 
 def test_a_refusal_names_the_query(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
