@@ -7,7 +7,7 @@ other: the worse a server hangs, the worse its percentiles over all attempts mus
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -20,7 +20,7 @@ from llmload.report import generator, inflight, throughput
 from llmload.report.facts import Facts
 from llmload.report.percentiles import attempts, percentile, successes
 from llmload.report.steps import Step
-from llmload.report.telemetry import gpu_of, server_of
+from llmload.report.telemetry import gpu_of, gpus, server_of, servers
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -274,8 +274,8 @@ def _row(facts: Facts, columns: _Columns, part: _Part) -> dict[str, Any]:
         "stalled_request_share": _ratio((columns.stalls[good] > 0).sum(), ok) if len(gaps) else None,
         "coalesced_share": _ratio(columns.coalesced[good].sum(), columns.events[good].sum()),
         "flags": _flags(facts, columns.flags[measured]),
-        "gpu": _telemetry(facts, part, gpu_of, tokens.total if tokens else None),
-        "server": _telemetry(facts, part, server_of),
+        "gpu": _gpu(facts, columns, part),
+        "server": _server(facts, part),
         "generator": _generator(part.health, columns.stamp_lag[measured]) if part.whole else None,
     }
 
@@ -332,12 +332,23 @@ def _generator(health: generator.Health, stamp_lag_ms: Floats) -> dict[str, Any]
     }
 
 
-def _telemetry(
-    facts: Facts, part: _Part, block: Callable[..., dict[str, Any] | None], *more: float | None
-) -> dict[str, Any] | None:
-    """The block `gpu` or `server` of a row of all classes."""
+def _gpu(facts: Facts, columns: _Columns, part: _Part) -> dict[str, Any] | None:
+    """The block `gpu` of a row of all classes; of a window that a kill cut, until the last sample."""
+    begin, end, tokens = part.step.begin, part.step.end, part.tokens
+    if not part.whole or begin is None or end is None:
+        return None
+    if part.step.cut and begin < (until := gpus.told_until(facts.telemetry, end)) < end:
+        end = until
+        tokens = throughput.per_group(columns.stream, columns.group, len(facts.workloads), (begin, end))[-1]
+    return gpu_of(facts.telemetry, begin, end, tokens.total if tokens else None)
+
+
+def _server(facts: Facts, part: _Part) -> dict[str, Any] | None:
+    """The block `server`, likewise."""
     begin, end = part.step.begin, part.step.end
-    return None if not part.whole or begin is None or end is None else block(facts.telemetry, begin, end, *more)
+    if not part.whole or begin is None or end is None:
+        return None
+    return server_of(facts.telemetry, begin, servers.told_until(facts.telemetry, end) if part.step.cut else end)
 
 
 def _sorted(values: Floats) -> Floats:

@@ -128,6 +128,17 @@ def gpu_of(telemetry: Telemetry, begin: float, end: float, output_tokens: float 
     }
 
 
+def told_until(telemetry: Telemetry, end: float) -> float:
+    """Until when a window is known that a kill cut: to the last sample of each GPU that was sampled to the last.
+
+    Nobody saw its edge: one sample behind it is needed, and there is none.
+    """
+    counted = ((gpu.series("energy_joules").at, gpu.at) for gpu in telemetry.gpus)
+    moments = [energy if len(energy) else at for energy, at in counted]
+    last = [float(at[-1]) for at in moments if len(at) and end - at[-1] <= series.FAR * series.usual_s(at)]
+    return min([end, *last])
+
+
 def _memory(all_of: list[Seen], begin: float, end: float) -> int | None:
     """The most that was in use at one time, of all that tell it together."""
     told = [known for one in all_of if len((known := one.gpu.series("memory_used_bytes")).at)]

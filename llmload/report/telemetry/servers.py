@@ -41,6 +41,12 @@ def server_of(telemetry: Telemetry, begin: float, end: float) -> dict[str, Any] 
     }
 
 
+def told_until(telemetry: Telemetry, end: float) -> float:
+    """Until when a window is known that a kill cut, as `gpus.told_until`."""
+    at = telemetry.server.at if telemetry.server is not None else series.NOTHING.at
+    return min(end, float(at[-1])) if len(at) and end - at[-1] <= series.FAR * series.usual_s(at) else end
+
+
 def rise(server: Server, key: str, begin: float, end: float) -> float | None:
     """How far one of its counters rose in a window."""
     found = series.rise(server.series(key), begin, end)
