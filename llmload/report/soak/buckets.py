@@ -51,6 +51,12 @@ class Cut:
         """What a bucket is called."""
         return "hour" if self.size_s == soak.HOUR_S else "bucket"
 
+    @property
+    def first(self) -> str:
+        """What the rest is compared with, in words."""
+        seconds = self.reference * self.size_s
+        return "first full hour" if seconds == soak.HOUR_S else f"first {span(seconds)}"
+
     def at(self, place: int) -> str:
         """When a bucket begins, after the window opened."""
         return span(place * self.size_s)

@@ -22,8 +22,6 @@ Floats = NDArray[np.float64]
 
 PERCENTS = (50, 95, 99)
 COMPARED = tuple((figure, percent) for figure in judge.NAMES for percent in PERCENTS)
-LEAST = 100
-"""Requests that a bucket needs to be compared."""
 KEPT = (
     "window_s", "started", "ok", "failed", "cancelled", "lost", "not_sent", "outcomes", "success_share",
     "in_flight_mean", "ttft_ms", "itl_ms", "tpot_ms", "e2e_ms", "requests_per_s", "output_tokens_per_s", "gpu",
@@ -162,7 +160,7 @@ def _line(key: tuple[str, int], first: Told | None, later: Sequence[Told], compa
     figure, percent = key
 
     def value(told: Told | None) -> float | None:
-        if told is None or told.row["ok"] < LEAST:
+        if told is None or told.row["ok"] < judge.LEAST:
             return None
         found: float | None = look_up(told.row, [figure, "ok", f"p{percent}"])
         return found
@@ -188,7 +186,7 @@ def _failures(first: Told | None, later: Sequence[Told], comparisons: int) -> Li
         return None if told is None or not counts(told)[1] else counts(told)[0] / counts(told)[1]
 
     def against(told: Told) -> Change | None:
-        if first is None or min(counts(told)[1], counts(first)[1]) < LEAST:
+        if first is None or min(counts(told)[1], counts(first)[1]) < judge.LEAST:
             return None
         change = drift.shares(*counts(told), *counts(first), comparisons)
         return change if change.low > 0 else None

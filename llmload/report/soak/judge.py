@@ -16,6 +16,8 @@ from llmload.report.soak.drift import Change
 MATTERS = 0.05
 """A smaller change of a percentile is none, however sure it is."""
 FAILURES_MATTER = 0.01
+LEAST = 100
+"""Successes that both sides need to be compared."""
 NARROW = 0.25
 """A change beyond this must be ruled out where a soak is called steady."""
 DRIFTS, STEADY, SHORT = "drifts", "steady", "too short to say"
@@ -77,7 +79,7 @@ def judge(cut: Cut, lines: Sequence[Line], failures: Line) -> Verdict:
         wide = [line for line in lines if line.judged and not _narrow(line)]
         if not wide:
             return Verdict(STEADY, (*reasons, _steady(cut, lines)))
-        return Verdict(SHORT, (*reasons, _wide(wide)))
+        return Verdict(SHORT, (*reasons, _wide(cut, wide)))
     if spoiled:
         return Verdict(DRIFTS, tuple(reasons))
     need = span((cut.reference + 1) * cut.size_s)
@@ -153,12 +155,17 @@ def _steady(cut: Cut, lines: Sequence[Line]) -> str:
     known = [change for line in lines if line.judged and (change := line.changes[-1]) is not None]
     most = max(max(-change.low, change.high) for change in known)
     return (
-        f"no percentile of TTFT or ITL changed by {MATTERS:.0%} or more from the first full hour to the last whole "
+        f"no percentile of TTFT or ITL changed by {MATTERS:.0%} or more from the {cut.first} to the last whole "
         f"{cut.noun}; in a p50 or p95 a change of over {most:.0%} would have been seen"
     )
 
 
-def _wide(lines: Sequence[Line]) -> str:
+def _wide(cut: Cut, lines: Sequence[Line]) -> str:
+    if all(line.changes[-1] is None for line in lines):
+        return (
+            f"the {cut.first} or the last whole {cut.noun} has fewer than {LEAST} successes, too few to be compared: "
+            "see what failed, or make the buckets longer (--bucket)"
+        )
     told = [
         f"{line.name} ({interval(change) if (change := line.changes[-1]) else 'too few requests'})" for line in lines
     ]
