@@ -4,16 +4,17 @@ import json
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from llmload.cli import main
+from llmload.cli import main, sidecar
 from llmload.exits import Exit
 from llmload.sidecar.backend import Gone
 from tests.sidecar.child import Child, running
-from tests.sidecar.scripted import Scripted
+from tests.sidecar.scripted import Made, Scripted
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +129,7 @@ def test_a_pause_begins_at_once_and_ends_when_asked(child: Child) -> None:
     status, body, _ = child.ask("/health")
     assert (status, body.startswith("paused on purpose for another ")) == (200, True)
     calls = child.value("backend_calls_total")
+    child.until(lambda: any("paused: nothing is sampled" in line for line in child.said))
     assert child.ask("/resume", "POST")[0] == 200
     child.until(lambda: (child.value("backend_calls_total") or 0) > (calls or 0))
     assert child.value("collect_success") == 1
@@ -188,6 +190,25 @@ def test_a_full_disk_is_told_once_and_at_the_end() -> None:
     assert "No space left on device; what was written before is kept; the page goes on" in told[0]
     assert told[1].startswith("llmload sidecar: /dev/full: cannot be written: No space left on device")
     assert len(told) == 2
+
+
+def test_a_process_that_was_stopped_is_no_driver_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that seems to hang when the process goes on again has returned a moment later; one that hangs has not."""
+
+    class Left(Exception):
+        """In place of the end of the process."""
+
+    def leave(sentence: str) -> None:
+        raise Left(sentence)
+
+    monkeypatch.setattr(sidecar, "_exit", leave)
+    sampler = Made(Scripted([]))
+    hanging_s = iter([40.0, 0.0, 40.0, 41.0])
+    monkeypatch.setattr(sampler, "hanging_s", lambda: next(hanging_s))
+    watch = sidecar.Watch(sampler, threading.Event(), 30.0, None)
+    with pytest.raises(Left, match="has not returned for 30 s"):
+        watch.until(lambda: False)
+    assert list(hanging_s) == []
 
 
 def test_open_to_all_is_told() -> None:
