@@ -50,17 +50,17 @@ def main() -> int:
     sampler: Sampler | None = None
     try:
         try:
-            sampler = Sampler(_order(sys.stdin.readline()))
-        except (ValueError, TypeError) as error:
-            _say(say="error", error=f"no order: {error}")
-            return Exit.USAGE
-        _say(say="ready", **sampler.begin())
-        for line in sys.stdin:
-            if _do(sampler, line):
-                return Exit.OK
+            sampler = _ordered(sys.stdin.buffer.readline())
+            if sampler is None:
+                return Exit.USAGE
+            _say(say="ready", **sampler.begin())
+            for line in sys.stdin.buffer:  # UTF-8, whatever the terminal is
+                if _do(sampler, line):
+                    return Exit.OK
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # here, where one that comes just now is still caught
     except (_Ended, BrokenPipeError):
         pass
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if sampler is not None:
         sampler.end()
     return Exit.OK
@@ -70,12 +70,17 @@ def _end(*_: object) -> None:
     raise _Ended
 
 
-def _order(line: str) -> Order:
-    given: dict[str, Any] = json.loads(line)
-    return Order(**{**given, "gpu": tuple(given.get("gpu", ()))})
+def _ordered(line: bytes) -> Sampler | None:
+    """The sampler of an order; None, and an answer, for what is none."""
+    try:
+        given: dict[str, Any] = json.loads(line)
+        return Sampler(Order(**{**given, "gpu": tuple(given.get("gpu", ()))}))
+    except (ValueError, TypeError, AttributeError) as error:
+        _say(say="error", error=f"no order: {error}")
+        return None
 
 
-def _do(sampler: Sampler, line: str) -> bool:
+def _do(sampler: Sampler, line: bytes) -> bool:
     """Do as told; True if that was the last."""
     try:
         command = json.loads(line)
