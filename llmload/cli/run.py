@@ -81,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: Namespace) -> int:
     """Check everything that can be checked without the endpoint, then run."""
+    check_words(sys.argv[1:])
     launch.check(args)
     options.metrics_port(args)
     options.bucket_s(args)
@@ -106,6 +107,15 @@ def main(args: Namespace) -> int:
     if args.web:
         check_port(ports.no_page(args.web_host or here.ALONE, args.web_port or launch.WEB_PORT))
     return by_hand(args, host, typed) if args.load == options.BY_HAND else perform(args, scenario, host, typed)
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Raises Stop(USAGE) for a word that no record can hold."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise Stop(f"{word!a}: expected UTF-8; rename what it names") from None
 
 
 def check_port(refusal: str | None) -> None:
@@ -190,8 +200,9 @@ def environment(command: list[str]) -> dict[str, str]:
 
 def work(args: Namespace) -> int:
     """Be a worker of a master on another machine. The run is shown and reported there, and what becomes of it here."""
-    if args.host or args.scenario != "mixed":
-        print("scenario and endpoint come from the master: what was typed here is not read", flush=True)
+    unread = options.words(args)
+    if args.host or args.scenario != "mixed" or unread:
+        print("scenario, endpoint and options come from the master: what was typed here is not read", flush=True)
     port = args.master_port or ports.MASTER
     joining.wait(args.master_host, port, launch.max_wait(args), partial(print, flush=True))
     command = launch.started(args, "", None, None)

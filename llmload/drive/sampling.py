@@ -19,6 +19,7 @@ import orjson
 from gevent.event import AsyncResult
 from gevent.fileobject import FileObjectPosix
 
+from llmload import handover
 from llmload.exits import Exit, Stop
 from llmload.load.sources import METRICS, Sources, hidden
 from llmload.plain import one_line
@@ -42,11 +43,9 @@ LATE_S = 0.25
 IDLE_S, IDLE_LOOKS, IDLE_MOST_S = 3.0, 3, 30.0
 """Before the first request GPUs are watched for so long, and for so many looks, but never longer than that."""
 
-SILENT = Stop(
-    "the sampler of GPUs and server did not start, or did not answer within a minute; leave out --gpu, --prometheus, "
-    "--server-metrics and --server-log to run without it",
-    Exit.UNMEASURABLE,
-)
+UNSTARTED = "the sampler of GPUs and server could not be started"
+SILENT = "the sampler of GPUs and server did not start, or did not answer within a minute"
+WITHOUT = "leave out --gpu, --prometheus, --server-metrics and --server-log to run without it"
 
 ADVICE = {
     "--gpu": "start `llmload sidecar` there and name its page, as http://gpu-host:9835/metrics, or leave it out",
@@ -77,7 +76,8 @@ class Sampling:
             "insecure": sending.insecure,
         }
         self._folder = folder
-        self._environment = {name: value for name, value in os.environ.items() if name != sending.key_env}
+        unneeded = {sending.key_env, handover.COMMAND}
+        self._environment = {name: value for name, value in os.environ.items() if name not in unneeded}
         """Without the key: no page of metrics is ever sent it."""
         self._child: Child | None = None
         self._reader: Any = None
@@ -118,7 +118,7 @@ class Sampling:
                 self._keep(ready)
                 self._going = True
             elif self.sources.named:
-                raise SILENT
+                raise Stop(f"{SILENT if self._child else self.notes[-1]}; {WITHOUT}", Exit.UNMEASURABLE)
         except BaseException:
             self.close()
             for name in (samples.GPU, samples.SERVER):
@@ -226,8 +226,13 @@ class Sampling:
     # The child
 
     def _start(self, limit_s: float) -> Said | None:
-        """Start it, and give its first word."""
-        self._child = Child(self._environment)
+        """Start it, and give its first word; None if there is none, and a note where the machine refuses a process."""
+        self._child = None
+        try:
+            self._child = Child(self._environment)
+        except OSError as error:
+            self.notes.append(f"{UNSTARTED}: {error.strerror}")
+            return None
         self._reader = gevent.spawn(self._read, self._child)
         return self._ask(self._order, "ready", limit_s)
 
@@ -294,6 +299,10 @@ class Child:
             self._process = subprocess.Popen(
                 COMMAND, stdin=its_input, stdout=its_output, env=environment, start_new_session=True
             )
+        except OSError:
+            self.said.close()
+            self._hears.close()
+            raise
         finally:
             os.close(its_input)
             os.close(its_output)

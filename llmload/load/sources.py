@@ -15,7 +15,9 @@ from llmload.load import options
 from llmload.load.scenario import Scenario
 
 OFF = "off"
+PAGES = {"--gpu", "--prometheus", "--server-metrics"}
 METRICS = "/metrics"
+_QUERY = re.compile(r"\?\S+")
 SHORTEST_S, LONGEST_S = 0.25, 3600.0
 """Whoever asks a driver more often than this disturbs what it measures."""
 
@@ -121,7 +123,7 @@ def url(text: str, where: str) -> str:
 
 def _no_url(text: str) -> str:
     """What was typed, without what stands before an @: nobody knows where a password ends in what is no URL."""
-    return re.sub(r"^(\w+://)?.*@", r"\1…@", text, flags=re.DOTALL)
+    return _QUERY.sub("?…", re.sub(r"^(\w+://)?.*@", r"\1…@", text, flags=re.DOTALL))
 
 
 def log(text: str) -> str:
@@ -139,10 +141,19 @@ def log(text: str) -> str:
 
 
 def hidden(text: str) -> str:
+    """A word or text without passwords, and without the queries of URLs, which may hold a token."""
+    return _QUERY.sub("?…", without_password(text))
+
+
+def without_password(text: str) -> str:
     """A word or text with user and password of every URL in it left out; at its head one may lack the scheme."""
     return re.sub(r"(://|^(?:--[\w-]+=)?(?=[^/?#\s=@]+:))[^/?#\s]*@", r"\1…@", text)
 
 
 def all_hidden(words: Iterable[str]) -> list[str]:
-    """The words of a command in that way."""
-    return [hidden(word) for word in words]
+    """The words of a command without passwords, and what is behind options of pages of metrics without queries."""
+    found, flag = [], ""
+    for word in words:
+        flag = word.partition("=")[0] if word.startswith("--") else flag
+        found.append((hidden if flag in PAGES else without_password)(word))
+    return found

@@ -321,3 +321,18 @@ def test_one_that_does_not_start_is_a_refusal_only_if_something_was_named(
     with pytest.raises(Stop, match=r"did not start.*leave out --gpu") as caught:
         begun(tmp_path, Sources(gpu=("http://127.0.0.1:9/metrics",)))
     assert caught.value.code is Exit.UNMEASURABLE
+
+
+def test_a_machine_that_refuses_the_process_is_a_note_or_a_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Why it does so is told; nothing of it stays open."""
+    monkeypatch.setattr(sampling, "COMMAND", ("/nowhere/python",))
+    mine = Sampling(Sources(), tmp_path, SENDING)
+    before = psutil.Process().num_fds()
+    assert mine.begin().endswith("server metrics: none at http://127.0.0.1:9/metrics")
+    assert mine.notes == ["the sampler of GPUs and server could not be started: No such file or directory"]
+    assert psutil.Process().num_fds() == before
+    with pytest.raises(Stop, match=r"^the sampler .* not be started: No such file or directory; leave out") as caught:
+        begun(tmp_path, Sources(gpu=("http://127.0.0.1:9/metrics",)))
+    assert caught.value.code is Exit.UNMEASURABLE

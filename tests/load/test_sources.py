@@ -94,4 +94,22 @@ def test_what_is_wrong_is_one_sentence(case: str) -> None:
 )
 def test_users_and_passwords_are_left_out(text: str, shown: str) -> None:
     """Of every URL in a text, and nothing else."""
-    assert sources.hidden(text) == shown
+    assert sources.without_password(text) == shown
+
+
+def test_queries_of_pages_are_left_out_of_a_command() -> None:
+    """They may hold a token; those of the endpoint are part of where it is."""
+    words = [
+        "llmload",
+        "run",
+        "--gpu",
+        "http://me:pw@a/m?token=t=1&b",
+        "--prometheus=http://b?k=v",
+        "--host",
+        "http://c?v=1",
+    ]
+    assert sources.all_hidden(words) == [
+        "llmload", "run", "--gpu", "http://…@a/m?…", "--prometheus=http://b?…", "--host", "http://c?v=1",
+    ]  # fmt: skip
+    with pytest.raises(Stop, match=r"^--gpu: expected a URL as .*, got 'http://…@a:x/m\?…'$"):
+        sources.url("http://me:pw@a:x/m?token=t", "--gpu")
