@@ -71,6 +71,9 @@ def test_idle_power_is_taken_off(tmp_path: Path) -> None:
     found = telemetry(tmp_path, drawn, sampling={"idle": {"from_s": START + 1, "to_s": START + 5}})
     assert block(found, 12, 22)["energy_joules"] == pytest.approx(4000)
     assert block(found, 12, 22)["joules_idle_subtracted"] == pytest.approx(3000)
+    found = telemetry(tmp_path, drawn, sampling={"idle": {"from_s": START + 13, "to_s": START + 17}})
+    assert block(found, 1, 9)["energy_joules"] == pytest.approx(800)
+    assert block(found, 1, 9)["joules_idle_subtracted"] is None  # never -2,400: what drew 400 W was not idle
 
 
 ENERGY = ("power_mean_watts", "energy_joules", "joules_per_output_token", "tokens_per_s_per_gpu")

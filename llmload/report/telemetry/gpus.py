@@ -120,7 +120,7 @@ def gpu_of(telemetry: Telemetry, begin: float, end: float, output_tokens: float 
         "power_mean_watts": _sum([one.power_watts for one in all_of]),
         "energy_joules": energy,
         "joules_per_output_token": None if energy is None or not tokens else energy / tokens,
-        "joules_idle_subtracted": None if energy is None or idle is None else energy - idle * window,
+        "joules_idle_subtracted": _over_idle(energy, idle, window),
         "tokens_per_s_per_gpu": tokens / window / len(there) if tokens and there and whole else None,
         "temperature_max_celsius": _hottest(all_of),
         "throttled_seconds": _held_down(all_of),
@@ -160,6 +160,11 @@ def _held_down(all_of: list[Seen]) -> dict[str, float] | None:
     reasons = sorted({reason for one in told for reason in one})
     totals = {reason: sum(one.get(reason, 0.0) for one in told) for reason in reasons}
     return {reason: seconds for reason, seconds in totals.items() if seconds > 0} if told else None
+
+
+def _over_idle(energy: float | None, idle: float | None, window: float) -> float | None:
+    """What the load cost beyond what they drew before; None where they drew more then: it was no idle."""
+    return None if energy is None or idle is None or idle * window > energy else energy - idle * window
 
 
 def _idle_watts(telemetry: Telemetry, all_of: list[Seen]) -> float | None:
