@@ -160,7 +160,8 @@ def busy_before(case: Case) -> Iterator[str]:
     if found:
         yield (
             f"the GPUs were not idle before the first request: {listed(found)} (limits: {percent(IDLE_BUSY)} and "
-            f"{percent(IDLE_DRAWN)}). Something else runs on them: end it and repeat; joules over idle are too low, or blank"
+            f"{percent(IDLE_DRAWN)}). Something else runs on them: end it and repeat; joules over idle are too low, "
+            "or blank"
         )
 
 
