@@ -16,7 +16,7 @@ __all__ = ["build", "frames"]
 
 
 def build(folder: str | Path, *, gates: Sequence[str] = (), max_fail_ratio: float | None = None) -> "Built":
-    """Compute a run's figures and write report.md, report.html, table.csv and summary.json into its folder.
+    """Compute a run's figures and write report.md, report.html, table.csv, summary.json (and soak.csv) into its folder.
 
     `gates` are conditions such as `ttft_ms.p50<=500@8`; `max_fail_ratio` is the largest share (0 to 1) of failed
     attempts. Raises Stop: UNJUDGED if the folder is no run, USAGE for a gate that is no gate or a folder that

@@ -19,8 +19,9 @@ from llmload.report import rows, throughput
 from llmload.report.facts import Facts
 from llmload.report.figures import look_up
 from llmload.report.rows import StepRows
-from llmload.report.soak import drift
+from llmload.report.soak import drift, spreads
 from llmload.report.soak.drift import BLOCKS, Change
+from llmload.report.soak.judge import NAMES
 from llmload.report.steps import Step
 
 Floats = NDArray[np.float64]
@@ -141,19 +142,10 @@ def deviations(facts: Facts, step: Step) -> dict[str, float]:
     """Standard deviation of the logarithm of each figure of a step."""
     if step.begin is None or step.end is None or step.end <= step.begin:
         return {}
-    edges = np.linspace(step.begin, step.end, BLOCKS + 1)
     chosen = facts.ok & (facts.numbers("step") == step.index)
-    start, ttft = facts.numbers("start_s"), facts.numbers("ttft_ms")
-    block = np.clip(np.searchsorted(edges, start, side="right") - 1, 0, BLOCKS - 1)
-    known = chosen & ~np.isnan(ttft)
-    gaps = facts.gaps_of(chosen)
-    of_gaps = np.repeat(block[chosen], np.diff(facts.offsets)[chosen])
-    found: dict[str, float] = {}
-    if known.any():
-        found |= dict(zip(list(FIGURES)[:3], drift.deviations(ttft[known], block[known], (50, 95, 99), 1), strict=True))
-    if len(gaps):
-        found |= dict(zip(list(FIGURES)[3:5], drift.deviations(gaps, of_gaps, (50, 99), 2), strict=True))
-    return found | {"tokens/s": spread_of_tokens(facts, edges)}
+    known = spreads.of(facts, chosen, (step.begin, step.end), 1)
+    found = {f"{NAMES[figure]} p{percent} ms": deviation for (figure, percent), deviation in known.items()}
+    return found | {"tokens/s": spread_of_tokens(facts, np.linspace(step.begin, step.end, BLOCKS + 1))}
 
 
 def spread_of_tokens(facts: Facts, edges: Floats) -> float:

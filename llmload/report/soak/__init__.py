@@ -2,6 +2,7 @@
 
 buckets     which window, and where it is cut; the rows of the buckets
 drift       percentiles of each bucket against the first full hour, with an interval
+spreads     how sure percentiles of some attempts are
 growth      the slope of memory over time, with an interval
 judge       the verdict and its sentences
 table       the table as text

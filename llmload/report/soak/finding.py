@@ -11,16 +11,16 @@ from llmload.load.spans import span
 from llmload.report import rows
 from llmload.report.facts import Facts
 from llmload.report.figures import look_up
-from llmload.report.soak import buckets, drift, judge, memory
+from llmload.report.soak import buckets, drift, judge, memory, spreads
 from llmload.report.soak.buckets import Cut
 from llmload.report.soak.drift import Change
 from llmload.report.soak.judge import Line, Verdict
 from llmload.report.soak.memory import Memory
+from llmload.report.soak.spreads import PERCENTS
 from llmload.report.telemetry import restarts
 
 Floats = NDArray[np.float64]
 
-PERCENTS = (50, 95, 99)
 COMPARED = tuple((figure, percent) for figure in judge.NAMES for percent in PERCENTS)
 KEPT = (
     "window_s", "started", "ok", "failed", "cancelled", "lost", "not_sent", "outcomes", "success_share",
@@ -104,7 +104,7 @@ def find(facts: Facts, bucket_s: float | None = None) -> Soak | None:
     for place, (row, chosen) in enumerate(rows.buckets(facts, cut.step, cut.edges)):
         found.append(row)
         if place in compared:
-            later.append(Told(row, _spreads(facts, chosen, cut.edges[place : place + 2], place)))
+            later.append(Told(row, spreads.of(facts, chosen, (cut.edges[place], cut.edges[place + 1]), place)))
     first = _first(facts, cut) if later else None
     comparisons = len(later) * len(COMPARED)
     lines = tuple(_line(key, first, later, comparisons) for key in COMPARED)
@@ -131,28 +131,7 @@ def _first(facts: Facts, cut: Cut) -> Told:
     """The first full hour."""
     end = cut.edges[cut.reference]
     row, chosen = next(rows.buckets(facts, cut.step, (cut.begin, end, cut.edges[-1])))
-    return Told(row, _spreads(facts, chosen, (cut.begin, end), cut.count))
-
-
-def _spreads(
-    facts: Facts, chosen: NDArray[np.bool_], edges: Sequence[float], seed: int
-) -> dict[tuple[str, int], float]:
-    """How sure each compared percentile of some attempts is: deviations of their logarithms."""
-    ok = np.flatnonzero(chosen & facts.is_("outcome", "ok"))
-    share = (facts.numbers("start_s")[ok] - edges[0]) / (edges[1] - edges[0])
-    blocks = np.clip((share * drift.BLOCKS).astype(np.int64), 0, drift.BLOCKS - 1)
-    ttft = facts.numbers("ttft_ms")[ok]
-    known = ~np.isnan(ttft)
-    lengths = facts.offsets[ok + 1] - facts.offsets[ok]
-    mask = np.zeros(len(chosen), dtype=bool)
-    mask[ok] = True
-    columns = {"ttft_ms": (ttft[known], blocks[known]), "itl_ms": (facts.gaps_of(mask), np.repeat(blocks, lengths))}
-    found: dict[tuple[str, int], float] = {}
-    for figure, (values, of) in columns.items():
-        if len(values):
-            wide = drift.deviations(values, of, PERCENTS, seed)
-            found |= {(figure, percent): off for percent, off in zip(PERCENTS, wide, strict=True)}
-    return found
+    return Told(row, spreads.of(facts, chosen, (cut.begin, end), cut.count))
 
 
 def _line(key: tuple[str, int], first: Told | None, later: Sequence[Told], comparisons: int) -> Line:
