@@ -283,6 +283,14 @@ def test_a_restart_is_seen(tmp_path: Path, change: dict[str, float]) -> None:
     assert windows == [[], [START + 21], [], [START + 21], [START + 21]]
 
 
+def test_what_is_seen_within_half_a_minute_is_one_restart(tmp_path: Path) -> None:
+    """Another start at 21 s, a counter that falls at 23 s; and another start at 60 s."""
+    starts = [1000.0 + 1000 * (at > 20) + 1000 * (at > 59) for at in range(80)]
+    counted = [100.0 * at if at < 23 else at for at in range(80)]
+    told = [served(at, start_time_seconds=starts[at], output_tokens=counted[at]) for at in range(80)]
+    assert restarts(telemetry(tmp_path, server=told), START, START + 79) == [START + 21, START + 60]
+
+
 def test_rows_have_the_blocks(tmp_path: Path) -> None:
     """In the row of all classes alone; 300 W for 10 s and ten tokens are 300 J a token. A gate can ask for them."""
     lines(tmp_path / "gpu.jsonl", constant(300, 20))
