@@ -170,7 +170,7 @@ class Sampling:
 
     def idle(self, say: Callable[[str], None]) -> None:
         """Watch the GPUs for a while before the first request, so that it is known what they draw by themselves."""
-        if not self.sources.gpus or self._child is None:
+        if not self.sources.tells_of_gpus or self._child is None:
             return
         seconds = min(max(IDLE_S, IDLE_LOOKS * self.sources.every_s), IDLE_MOST_S)
         say(f"watching the idle GPUs for {seconds:g} s")

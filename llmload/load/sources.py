@@ -48,7 +48,7 @@ class Sources:
         return bool(self.gpu or self.prometheus or self.server or self.server_log)
 
     @property
-    def gpus(self) -> bool:
+    def tells_of_gpus(self) -> bool:
         """Whether somebody tells of GPUs."""
         return bool(self.gpu or self.prometheus)
 

@@ -19,7 +19,7 @@ def test_without_options_the_servers_own_page_is_looked_for() -> None:
     """Nothing is named, and nothing is left out; `off` leaves it out, and then there is nothing at all."""
     found = asked()
     assert (found.gpu, found.prometheus, found.server, found.every_s, found.repeated) == ((), None, None, 1.0, None)
-    assert (found.none, found.named, found.gpus) == (False, False, False)
+    assert (found.none, found.named, found.tells_of_gpus) == (False, False, False)
     assert asked("--server-metrics", "off").none
 
 
@@ -35,7 +35,7 @@ def test_addresses_are_completed(tmp_path: Path) -> None:
     assert (found.prometheus, found.selector) == ("http://prom:9090", '{job="dcgm"}')
     assert (found.server, found.every_s) == ("http://10.0.0.1:8000/metrics", 0.5)
     assert found.server_log == str(tmp_path / "engine.log")
-    assert (found.none, found.named, found.gpus) == (False, True, True)
+    assert (found.none, found.named, found.tells_of_gpus) == (False, True, True)
 
 
 @pytest.mark.parametrize(("words", "step"), [((), 32), (("8",), 8)])
