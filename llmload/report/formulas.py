@@ -43,6 +43,7 @@ def under(table: str, facts: Facts) -> list[tuple[str, str]]:
             ("J/token", "that energy / tokens streamed inside the window; over idle: less what the GPUs drew before"),
             ("a GPU", "tokens streamed inside the window / its seconds / GPUs that were there"),
             ("busy", "mean of the GPUs; the share of time in which any kernel ran, which is no measure of load"),
+            ("memory", "the most in use at one time, of all GPUs together; temp.: of the hottest GPU"),
             ("clocks", "seconds of all GPUs together; throttled: by heat or the power brake, which spoils a step"),
             ("seen", "share of the window between samples that lie close together, of the GPU that was seen least"),
             ("blank", "under 90 % seen, or fewer than 5 samples; sums also where one GPU was not seen at an edge"),

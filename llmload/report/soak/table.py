@@ -126,5 +126,6 @@ def formulas() -> list[tuple[str, str]]:
         ("from", "seconds, minutes or hours after the window opened; a request belongs to where it was sent"),
         ("change", f"percentile / that of the first full hour (part) - 1; !: {judge.MATTERS:.0%} or more for certain"),
         ("certain", "its interval is off 0 (bootstrap over blocks of time; 5 % shared out among all comparisons)"),
-        ("fail", "failed and lost; kJ, J/token: energy of all GPUs; queue: mean number of requests that wait"),
+        ("fail", "failed and lost; queue: mean number of requests that wait in the server"),
+        ("GPU", "all together: the most memory in use at one time, energy"),
     ]  # fmt: skip
