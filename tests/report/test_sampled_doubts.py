@@ -68,9 +68,11 @@ def test_a_clean_run_has_none_of_them(clean: Built, tmp_path: Path) -> None:
 def test_throttled_and_capped(tmp_path: Path) -> None:
     """Heat for a tenth of the window spoils it; the power cap for half of it is told as what it is."""
     hot = every(1, -5.5, 25.5, lambda at: one(at, clock_event_seconds__hw_thermal=at / 10 + 9,
+                                              clock_event_seconds__sw_thermal=50 * at + 900,
                                               clock_event_seconds__sw_power_cap=at / 2 + 9))  # fmt: skip
     built = run(tmp_path, hot)
-    assert "GPU 0 2.1 s by hw_thermal at 1 in flight (the limit is 0.1 s). Discard" in only(built, "throttled")
+    told = "GPU 0 2.1 s by hw_thermal at 1 in flight, GPU 0 1,045 s by sw_thermal at 1 in flight (the limit is 0.1 s)"
+    assert f"{told}. Discard" in only(built, "throttled")
     words = only(built, "held the GPUs' clocks down")
     assert "the power limit of 700 W" in words
     assert "up to 50 % of the window" in words

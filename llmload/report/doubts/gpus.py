@@ -45,7 +45,7 @@ def _seen(case: Case) -> Iterator[tuple[Step, Seen]]:
 def throttled(case: Case) -> Iterator[str]:
     """Heat or the power brake held clocks down: such a step says nothing about the server."""
     found = [
-        f"{one.gpu.label} {seconds:.2g} s by {reason} {at([step])}"
+        f"{one.gpu.label} {f'{seconds:,.0f}' if seconds >= 10 else f'{seconds:.2g}'} s by {reason} {at([step])}"
         for step, one in _seen(case)
         for reason, seconds in (one.throttled or {}).items()
         if reason in SPOIL and seconds > THROTTLED_S

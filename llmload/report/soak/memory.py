@@ -82,12 +82,15 @@ def _one(name: str, used: Series, total: Series | None, begin: float, end: float
 
 
 def warnings(found: Sequence[Memory]) -> Iterator[str]:
-    """One sentence for each memory that grew, and one for all of which too little was left."""
-    for item in found:
-        if item.grows:
-            pace = f"{item.slope.per_hour / GIB:.3g} GiB an hour (95 %: {item.slope.low / GIB:.3g} to "
-            pace += f"{item.slope.high / GIB:.3g})"
-            yield f"{item.name} grew through the soak by {pace}{_full(item)}"
+    """One sentence for all memory that grew, and one for all of which too little was left."""
+    grown = [
+        f"{item.name} by {item.slope.per_hour / GIB:.3g} GiB an hour (95 %: {item.slope.low / GIB:.3g} to "
+        f"{item.slope.high / GIB:.3g}{_full(item)})"
+        for item in found
+        if item.grows
+    ]
+    if grown:
+        yield f"memory grew through the soak: {', '.join(grown)}"
     little = [
         f"of {item.name} {item.headroom:.0%} ({item.most / GIB:.1f} of {(item.total or 0) / GIB:.1f} GiB used)"
         for item in found
@@ -104,4 +107,4 @@ def _full(item: Memory) -> str:
     if item.total is None:
         return ""
     left_s = (item.total - item.most) / item.slope.per_hour * 3600
-    return f": full in about {span(left_s)} at this pace"
+    return f"; full in about {span(left_s)} at this pace"
