@@ -31,7 +31,7 @@ def seen(samples: Sequence[Sample]) -> Seen:
         else:
             health[name.removeprefix(GPU_PREFIX)] = value
     if health.get("paused"):
-        raise Unread("its sampling is paused")
+        raise Unread("its sampling is paused; wait until that ends, or end it by POST /resume")
     if health.get("collect_success") == 0 and not any(gpu.values or not gpu.up for gpu in gpus.values()):
         raise Unread("the sidecar has no fresh values of its GPUs")
     age, stamp = health.get("collect_age_seconds"), health.get("collect_timestamp_seconds")

@@ -35,7 +35,7 @@ CLOCKS_APART_S = 1.0
 MOST_FAILURES = 3
 """After so many failed queries in a row the rest is not asked for."""
 
-NOT_PROMETHEUS = "its answer is none of a Prometheus; expected its base URL, as http://127.0.0.1:9090"
+NOT_PROMETHEUS = "its answer is none of a Prometheus"
 
 
 class Prometheus:

@@ -78,7 +78,7 @@ def test_a_look_becomes_the_part_of_a_line() -> None:
 @pytest.mark.parametrize(
     ("page", "words"),
     [
-        ("llmload_gpu_paused 1\n", "its sampling is paused"),
+        ("llmload_gpu_paused 1\n", "its sampling is paused; wait until that ends, or end it by POST /resume"),
         ("llmload_gpu_collect_success 0\nllmload_gpu_paused 0\n", "the sidecar has no fresh values of its GPUs"),
         ("nvidia_smi_last_collect_success 0\n", "the exporter could not read its GPUs"),
         ("up 1\n", "the page tells of no GPU"),

@@ -228,7 +228,7 @@ def test_another_server_is_none(body: str) -> None:
     with place(lambda _: answer(body)) as here:
         told = asked(here.url).begin(5)
         assert told["ok"] is False
-        assert "its answer is none of a Prometheus; expected its base URL, as http://127.0.0.1:9090" in told["error"]
+        assert told["error"].endswith("its answer is none of a Prometheus")
 
 
 @settings(max_examples=40)
