@@ -389,7 +389,7 @@ class Conductor:
             self.desk.phase(run, "closed", why=why)
             self.desk.until(run, lambda: self.desk.every(run, idle, hurry=self.halted), CUT_S)
         if run.sampling is not None:  # before workers let go of users, who would find no run
-            run.sampling.end(run.prepared.started_at, run.measured_until, hurry=self.halted)
+            run.sampling.end(run.prepared.started_at, run.measured_until, lambda: self.halted)
             run.notes += run.sampling.notes
         patience_s = FLUSH_S if run.failure is None else 0.0  # what cannot be written here stays in the spools
         for member in run.present:

@@ -35,7 +35,8 @@ ANSWER_S = 15.0
 OVER_S = 120.0
 """… and by then it has fetched from a Prometheus what that has of a long run."""
 HURRY_S = 8.0
-"""Behind a Ctrl-C."""
+"""Behind a Ctrl-C, for which is looked so often:"""
+LOOK_S = 0.1
 AGE_S = 1.5
 """What a page tells of GPUs may be so old: of the end of a window it tells later …"""
 LATE_S = 0.25
@@ -198,14 +199,23 @@ class Sampling:
             self._paused = False
             self._tell({"do": "resume"})
 
-    def end(self, begin: float, measured_until: float, *, hurry: bool) -> None:
-        """Have it take its last looks and fetch what a Prometheus has of that time; its notes are there then."""
+    def end(self, begin: float, measured_until: float, hurry: Callable[[], bool]) -> None:
+        """Have it take its last looks and fetch what a Prometheus has of that time; its notes are there then.
+
+        Somebody may come to be in a hurry meanwhile.
+        """
         if self._child is None:
             return
-        if not hurry:
+        if not hurry():
             until(measured_until + self._age_s)
         self._going = False
-        said = self._ask({"do": "stop", "from_s": begin, "to_s": clock.now()}, "over", HURRY_S if hurry else OVER_S)
+        last = gevent.spawn(self._ask, {"do": "stop", "from_s": begin, "to_s": clock.now()}, "over", OVER_S)
+        hurried = 0.0
+        while not last.ready() and hurried < HURRY_S:
+            last.join(LOOK_S)
+            hurried += LOOK_S if hurry() else 0.0
+        said = last.value
+        last.kill()
         if said is None:
             self.notes.append(
                 "the sampler of GPUs and server was ended before it was done; what it has written is there"

@@ -295,6 +295,20 @@ sys.stdin.readline()
 sys.exit(7)
 """
 SILENT = "import sys; sys.exit(9)"
+SLOW = DYING.replace("sys.exit(7)", "import time; time.sleep(60)")
+
+
+def test_a_ctrl_c_while_the_last_is_fetched_shortens_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has some seconds from then on, and not all the time that it would have had."""
+    monkeypatch.setattr(sampling, "COMMAND", (sys.executable, "-c", SLOW))
+    monkeypatch.setattr(sampling, "HURRY_S", 0.3)
+    mine = Sampling(Sources(server_log="x", no_server=True), tmp_path, SENDING)
+    mine.begin()
+    asked = iter([False, False, False])
+    with gevent.Timeout(30):
+        mine.end(0.0, 1.0, lambda: next(asked, True))
+    assert next(asked, "all") == "all"
+    assert mine.notes == ["the sampler of GPUs and server was ended before it was done; what it has written is there"]
 
 
 def test_a_sampler_that_dies_again_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,7 +319,7 @@ def test_a_sampler_that_dies_again_is_left_alone(tmp_path: Path, monkeypatch: py
     with mine.paused(0.0), gevent.Timeout(30):
         while not any("again (exit" in note for note in mine.notes):
             gevent.sleep(0.02)
-    mine.end(0.0, 1.0, hurry=False)
+    mine.end(0.0, 1.0, lambda: False)
     assert [note for note in mine.notes if "exit code 7" in note] == [
         "the sampler of GPUs and server died (exit code 7) and was started again: its samples have a gap",
         "the sampler of GPUs and server died again (exit code 7): nothing was sampled from then on",
