@@ -49,7 +49,7 @@ SILENT = "the sampler of GPUs and server did not start, or did not answer within
 WITHOUT = "leave out --gpu, --prometheus, --server-metrics and --server-log to run without it"
 
 ADVICE = {
-    "--gpu": "start `llmload sidecar` there and name its page, as http://gpu-host:9835/metrics, or leave it out",
+    "--gpu": "see that `llmload sidecar` runs there; name its page, as http://gpu-host:9835/metrics, or leave it out",
     "--prometheus": "name the Prometheus itself, as http://prometheus-host:9090, or leave it out",
     "--server-metrics": "name the page of the server's own metrics, or off",
 }

@@ -245,7 +245,7 @@ def begun(folder: Path, sources: Sources, base_url: str = SENDING.base_url) -> s
     [
         (
             Sources(gpu=("http://127.0.0.1:9/metrics",)),
-            r"--gpu: http://127\.0\.0\.1:9/metrics: .*; start `llmload sidecar`",
+            r"--gpu: http://127\.0\.0\.1:9/metrics: .*; see that `llmload sidecar` runs there",
         ),
         (Sources(gpu=("SERVER/metrics",)), r"--gpu: http://127\.0\.0\.1:\d+/metrics: "),
         (Sources(server="http://127.0.0.1:9/metrics"), r"--server-metrics: http://127\.0\.0\.1:9/metrics: "),
@@ -278,7 +278,7 @@ def test_a_refusal_ends_the_command_with_code_3_and_leaves_no_file(others: dict[
     """As a user of plain Locust sees it: one sentence, and no request of the load."""
     left = others["refused"].end()
     assert left.code == Exit.UNMEASURABLE
-    assert re.match(r"--gpu: http://127\.0\.0\.1:9/metrics: .*refused.*; start `llmload sidecar`", left.complaint())
+    assert re.match(r"--gpu: http://127\.0\.0\.1:9/metrics: .*refused.*; see that `llmload sidecar`", left.complaint())
     assert "Traceback" not in left.words
     assert SECRET not in left.words
     assert not [*left.folder.glob("*")]
