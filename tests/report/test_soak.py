@@ -411,6 +411,18 @@ def test_the_verdict_by_hand(changes: tuple[float | None, ...], ended_by: str, w
     assert any(reason in sentence for sentence in found.reasons), found.reasons
 
 
+@pytest.mark.parametrize(("high", "word"), [(0.24, "steady"), (0.26, "too short to say")])
+def test_who_is_called_steady_was_seen_closely(high: float, word: str) -> None:
+    """A change of 25 % must be ruled out."""
+    cut = buckets.find([Step(0, 1, None, START, START + 7200, "window", 0, cut=False)], None)
+    assert cut is not None
+    told = judge.Line("the p50 of TTFT", True, judge.MATTERS, (drift.Change(0.02, -0.2, high),), (102.0,), 100.0)
+    failures = judge.Line("failures", False, 0.01, (None,), (0.0,), 0.0)
+    found = judge.judge(cut, [told], failures)
+    assert found.word == word
+    assert ("a change of 25% cannot be ruled out: the p50 of TTFT (-20% to +26%)" in found.reasons[0]) is (high > 0.25)
+
+
 def test_intervals_are_wrong_as_seldom_as_they_say() -> None:
     """Sixty soaks in which nothing drifts and requests of a minute share their fate: one in twenty may say it does."""
     draw = np.random.default_rng(1)

@@ -203,6 +203,17 @@ def test_a_gpu_that_gives_no_value_at_all(tmp_path: Path, code: int) -> None:
         assert seen(it.read(slow=False)) == all_of(True, False)
 
 
+def test_a_gpu_whose_values_nobody_may_see_is_there(tmp_path: Path) -> None:
+    """What is forbidden is no loss."""
+    machine = stub.build(tmp_path, 1)
+    with told(machine.env()) as it:
+        it("open")
+        it.read()
+        machine.set({"err.all.0": 4})
+        (reading,) = it.read(slow=False)
+        assert (reading["up"], "energy_joules" in reading["values"]) == (True, False)
+
+
 def test_no_library(tmp_path: Path) -> None:
     """What is loaded in its name is none: nothing can be read here."""
     machine = stub.build(tmp_path)
