@@ -17,6 +17,7 @@ from llmload.load import soak as sizes
 from llmload.report import building, csv_out, files
 from llmload.report.building import Built
 from llmload.report.soak import buckets, drift, growth, judge, table
+from llmload.report.soak.memory import Memory
 from llmload.report.steps import Step
 from tests.report.synthetic import START, lines, record, scenario, second, step, write
 
@@ -222,6 +223,13 @@ def test_restarts_and_memory_are_told(tmp_path: Path) -> None:
         "under 20% was left at the fullest moment: of the memory of GPU 0 18% (66.0 of 80.0 GiB used); " in word
         for word in built.warnings
     )
+
+
+@pytest.mark.parametrize(("per_hour", "low", "grows"), [(1.0, 0.1, True), (1.0, -0.1, False), (0.39, 0.1, False)])
+def test_memory_that_grows_does_so_for_certain_and_by_a_hundredth(per_hour: float, low: float, grows: bool) -> None:
+    """Of 80 GiB in two hours: the slope is over 0 with its whole interval, and 0.8 GiB come together."""
+    slope = growth.Slope(per_hour * GIB, low * GIB, 2.0 * GIB)
+    assert Memory("a GPU's", slope, 60.0 * GIB, 62.0 * GIB, 80.0 * GIB, 2.0).grows is grows
 
 
 def test_memory_that_stays_is_no_growth(tmp_path: Path) -> None:
