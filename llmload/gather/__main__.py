@@ -35,6 +35,8 @@ import signal
 import sys
 from typing import Any
 
+import orjson
+
 from llmload.exits import Exit
 from llmload.gather.sampler import Order, Sampler
 
@@ -73,7 +75,7 @@ def _end(*_: object) -> None:
 def _ordered(line: bytes) -> Sampler | None:
     """The sampler of an order; None, and an answer, for what is none."""
     try:
-        given: dict[str, Any] = json.loads(line)
+        given: dict[str, Any] = orjson.loads(line)
         return Sampler(Order(**{**given, "gpu": tuple(given.get("gpu", ()))}))
     except (ValueError, TypeError, AttributeError) as error:
         _say(say="error", error=f"no order: {error}")
@@ -83,7 +85,7 @@ def _ordered(line: bytes) -> Sampler | None:
 def _do(sampler: Sampler, line: bytes) -> bool:
     """Do as told; True if that was the last."""
     try:
-        command = json.loads(line)
+        command = orjson.loads(line)
         what = command["do"]
         if what == "stop":
             command["from_s"], command["to_s"] = float(command["from_s"]), float(command["to_s"])

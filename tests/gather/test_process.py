@@ -288,7 +288,7 @@ def test_a_guess_that_is_wrong_leaves_no_trace(tmp_path: Path, told: str) -> Non
         assert list(one.folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("order", ["nonsense\n", '{"folder": "x", "anchor_s": 0, "what": 1}\n'])
+@pytest.mark.parametrize("order", ["nonsense\n", "[" * 10_000 + "\n", '{"folder": "x", "anchor_s": 0, "what": 1}\n'])
 def test_what_is_no_order_is_refused(tmp_path: Path, order: str) -> None:
     """A sentence and exit code 2."""
     with child(tmp_path / "run") as one:
