@@ -57,6 +57,14 @@ def exported() -> set[str]:
     return found | {rule["record"] for rule in rules} | set(engines)
 
 
+def test_what_spoils_a_measurement_is_the_same_everywhere() -> None:
+    """Boards and alerts name the reasons that the report warns of."""
+    found = {name: text(name) for name in BOARDS} | {"alerts": RECORDING.with_name("alerts.yml").read_text()}
+    named = {name: {*re.findall(r'reason=~\\?"([\w|]+)', words)} for name, words in found.items()}
+    assert {name for name, reasons in named.items() if reasons} == {"alerts", "gpu", "soak"}
+    assert {frozenset(one.split("|")) for reasons in named.values() for one in reasons} == {frozenset(samples.SPOIL)}
+
+
 KNOWN = exported()
 
 
