@@ -82,15 +82,17 @@ def split(url: str) -> Target:
     """
     given = url.strip()
     text = given if "://" in given else f"http://{given}"
+    shown = re.sub(r"^(\w+://)?.*@", r"\1…@", given, flags=re.DOTALL)  # a password may stand before an @
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise Stop(f"{given!r} is no URL: {error}; expected something like http://127.0.0.1:8000/v1") from None
+        why = f": {error}" if shown == given else ""
+        raise Stop(f"{shown!r} is no URL{why}; expected something like http://127.0.0.1:8000/v1") from None
     if parts.scheme not in PORTS:
-        raise Stop(f"{given!r}: scheme {parts.scheme!r}; expected http or https")
+        raise Stop(f"{shown!r}: scheme {parts.scheme!r}; expected http or https")
     if not parts.hostname or re.search(r"[\s\\]", text):
-        raise Stop(f"{given!r} is no URL of a server; expected something like http://127.0.0.1:8000/v1")
+        raise Stop(f"{shown!r} is no URL of a server; expected something like http://127.0.0.1:8000/v1")
     if "@" in parts.netloc:
         shown = f"{parts.scheme}://…@{parts.netloc.rpartition('@')[2]}{parts.path}"
         raise Stop(f"{shown}: credentials in the URL; the key belongs in the environment variable OPENAI_API_KEY")

@@ -58,6 +58,10 @@ def test_credentials_in_the_url_are_refused_without_repeating_them() -> None:
     with pytest.raises(Stop, match="OPENAI_API_KEY") as stop:
         resolve("http://user:pa55@h/v1")
     assert "pa55" not in stop.value.message
+    for url in ("http://user:pa55/w@h/v1", "user:pa55@h:port", "ftp://user:pa55@h", "http://user:pa55@h\\x"):
+        with pytest.raises(Stop, match="…@h") as stop:
+            resolve(url)
+        assert "pa55" not in stop.value.message
 
 
 def test_places_beside_the_base_url() -> None:
