@@ -27,6 +27,6 @@ def main(args: argparse.Namespace) -> int:
     facts.run_of(args.run)  # a damaged run.json is left as it is
     for taken in collect.collect(args.run, args.spools):
         print(taken.words)
-    return report.main(
-        argparse.Namespace(runs=[args.run], format="table", gate=[], max_fail_ratio=None, no_files=False)
-    )
+    parser = argparse.ArgumentParser()
+    report.add_arguments(parser)
+    return report.main(parser.parse_args(["--", str(args.run)]))
