@@ -94,7 +94,8 @@ def test_nobody_is_taken_in_for_a_step_that_cannot_be_written_down(monkeypatch: 
     def full() -> None:
         raise Stop("run.json: cannot be written", Exit.INCOMPLETE)
 
-    load = SimpleNamespace(levels=((1, None),))
+    run = SimpleNamespace(levels=((1, None),), sampling=None, book=SimpleNamespace(write=full))
+    run.scenario = SimpleNamespace(load=SimpleNamespace(levels=run.levels))
     with pytest.raises(Stop):
-        made._all_steps(SimpleNamespace(scenario=SimpleNamespace(load=load), book=SimpleNamespace(write=full)))
+        made._all_steps(run)
     assert not taken
