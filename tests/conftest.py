@@ -1,4 +1,8 @@
-"""In which order tests are run, what is begun before the first one, and what holds for all tests of properties."""
+"""In which order tests are run, what is begun before the first one, and what holds for all tests of properties.
+
+`make test` runs two processes side by side, each with its half of the parts and each in order: what starts machines,
+runs and browsers on one side, what starts single commands and what computes on the other.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,9 +17,21 @@ FIRST = ("live", "load", "record", "report", "stream")
 """Parts whose tests measure no time: while these are run, what is begun early may take the machine."""
 WAITING = "silence"
 """The fixture that is begun early."""
+RUNS = ("drive", "machines", "test_truth.py", "web")
+"""The parts of the one side; all others are the other's."""
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")  # how long an example takes says nothing but what else the machine does
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Say on which side a test is, where there are two."""
+    item.add_marker(pytest.mark.xdist_group(side(item)))
+
+
+def side(item: pytest.Item) -> str:
+    """The name of the side on which a test is."""
+    return "runs" if item.path.relative_to(HERE).parts[0] in RUNS else "the rest"
 
 
 @pytest.hookimpl(trylast=True)
@@ -31,10 +47,11 @@ def place(item: pytest.Item) -> int:
     return int(item.path.relative_to(HERE).parts[0] not in FIRST)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def early(request: pytest.FixtureRequest) -> None:
-    """Begin what mostly waits, if any test wants it."""
-    if any(place(item) == 2 for item in request.session.items):
+    """Begin what mostly waits, if any test of this side wants it."""
+    alone = not hasattr(request.config, "workerinput")
+    if (alone or side(request.node) == "runs") and any(place(item) == 2 for item in request.session.items):
         request.getfixturevalue(WAITING)
 
 
