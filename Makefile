@@ -27,7 +27,7 @@ demo: $(VENV)/run.stamp $(if $(filter llama,$(ENGINE)),$(VENV)/llama.stamp)
 	$(BIN)/llmload demo --engine $(ENGINE)
 
 test: $(VENV)/dev.stamp $(VENV)/llama.stamp
-	$(BIN)/python -m pytest -n 2 --dist loadgroup  # two sides: tests/conftest.py
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # The stack of docker-compose.yml for real, by an engine of its own that can reach nobody: as root, where docker.io,
 # docker-compose and debootstrap are installed. Minutes.

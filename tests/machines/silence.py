@@ -6,8 +6,8 @@ Three runs at once in networks of their own, because each spends its time waitin
     parted    100 ms each way and 5 % of the packets lost; then a worker's way to the master is broken for 30 s
     gone      a worker's way to the master is broken and stays so
 
-They take more than a minute and next to nothing of the machine. So they are a process of its own that is begun before
-the first test (see tests/conftest.py), and test_silence.py, which comes last, looks at what they have left.
+They take more than a minute and next to nothing of the machine. They are a process of its own, so that threads may
+play them side by side; test_silence.py looks at what they have left.
 """
 
 import contextlib

@@ -1,22 +1,23 @@
 """What is left of three runs whose machines heard nothing of each other for a while: see silence.py."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import pytest
 
 from tests.drive import locusts
-from tests.machines import machines, relay
+from tests.machines import machines, relay, silence
 from tests.machines.machines import kept, spools
 from tests.machines.silence import PARTED_S, STOPPED_S, Seen
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")
-def seen(silence: Callable[[], dict[str, Seen]]) -> dict[str, Seen]:
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Seen]]:
     """All three, at their end."""
-    return silence()
+    with silence.begun(tmp_path_factory.mktemp("silence")) as ended:
+        yield ended()
 
 
 def test_the_master_stands_still_for_20_seconds(seen: dict[str, Seen]) -> None:
