@@ -48,6 +48,8 @@ SHAPE: dict[str, str] = {
     "verdict": TEXT,
     "reasons": LIST,
     "reasons.[]": TEXT,
+    "notes": LIST,
+    "notes.[]": TEXT,
     "environment": OBJECT,
     "environment.client": OBJECT,
     "environment.client.memory_bytes": AMOUNT,

@@ -18,7 +18,7 @@ CUT_SHORT = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`word` is OK, DEGRADED or INCOMPLETE; `reasons` say why, and are empty for OK unless run.json adds a note."""
+    """`word` is OK, DEGRADED or INCOMPLETE; `reasons` say why; notes, which spoiled nothing, stand last among them."""
 
     word: str
     reasons: tuple[str, ...]
@@ -27,7 +27,8 @@ class Verdict:
 def of_run(facts: Facts, steps: Sequence[StepRows]) -> Verdict:
     """Judge a run."""
     said = facts.run.get("verdict")
-    reasons = list(facts.run.get("reasons") or ())
+    notes = [str(note) for note in facts.run.get("notes") or ()]
+    reasons = [reason for reason in facts.run.get("reasons") or () if reason not in notes]
     words = [said if said in VERDICTS else "INCOMPLETE"]
     if said is None:
         reasons.append("the run has no end: it was killed, or is still going on")
@@ -50,7 +51,7 @@ def of_run(facts: Facts, steps: Sequence[StepRows]) -> Verdict:
     ]
     if worse:
         words.append("DEGRADED")
-    return Verdict(max(words, key=lambda word: VERDICTS[word]), tuple(dict.fromkeys(reasons + worse)))
+    return Verdict(max(words, key=lambda word: VERDICTS[word]), tuple(dict.fromkeys(reasons + worse + notes)))
 
 
 def _sufficed(item: StepRows) -> str:

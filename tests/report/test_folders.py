@@ -312,6 +312,17 @@ def test_a_stopped_run_is_incomplete(tmp_path: Path) -> None:
     assert "stopped by the user" in built.verdict.reasons
 
 
+def test_notes_stand_behind_the_reasons(tmp_path: Path) -> None:
+    """What spoiled nothing is no reason for a verdict: it comes last, behind what the report itself finds."""
+    run = {"verdict": "DEGRADED", "reasons": ["a worker died", "a look failed"], "notes": ["a look failed"]}
+    built = built_of(tmp_path, [record(0)], steps=[step(ended_by="fault")], run=run)
+    assert [*built.verdict.reasons] == [
+        "a worker died",
+        "the step with 1 in flight ended before its end, because the run could not go on",
+        "a look failed",
+    ]
+
+
 def test_warmup_and_drain_are_counted_and_left_out(tmp_path: Path) -> None:
     """J15: Their times are in no percentile; their tokens stream into the window, and they are in flight there."""
     rows = [
