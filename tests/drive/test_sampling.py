@@ -111,6 +111,7 @@ def whole(
             if len(seen) == 1:
                 found[0].kill()
         left = running.end()
+    others["refused"].end()  # before gevent runs in this process: it would take the exit code of any child
     return left, seen
 
 
