@@ -4,8 +4,19 @@ The variable is set for the import alone, since Locust processes that tests star
 """
 
 import os
+import signal
+from collections.abc import Iterator
+
+import pytest
 
 os.environ["LOCUST_SKIP_MONKEY_PATCH"] = "1"
 import locust  # noqa: F401
 
 del os.environ["LOCUST_SKIP_MONKEY_PATCH"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _children_are_their_own() -> Iterator[None]:
+    """A program that gevent started has it take the exit codes of all others, too: from the next file on no more."""
+    yield
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
