@@ -150,6 +150,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
         stored = alive.enter_context(prometheus.running(folder, config))
         given = {name: driver.env()[name] for name in ("LD_LIBRARY_PATH", "NVML_STUB_STATE", "NVML_STUB_CALLS")}
         gone.enter_context(command("sidecar", "--port", str(gpu_port), "--interval", "250ms", cwd=folder, **given))
+        held = 'ALERTS{alertname="LlmloadGpuThrottled",alertstate="firing"}'
+        stored.until(lambda it: it.ask(held))  # a rate needs two scrapes, and the load may be over soon
         for name, text in loads.items():
             (folder / f"{name}.toml").write_text(text)
         running = [
