@@ -102,7 +102,7 @@ def disk(scenario: Scenario, workers: int = 1) -> tuple[int, int]:
 
 def cost(scenario: Scenario, input_tokens: int, output_tokens: int) -> float | None:
     """tokens/1,000,000 · price, of both kinds; None if the scenario names no price."""
-    prices = (scenario.price_per_million_input, scenario.price_per_million_output)
+    prices = (scenario.cost.per_million_input, scenario.cost.per_million_output)
     if prices == (None, None):
         return None
     return (input_tokens * (prices[0] or 0) + output_tokens * (prices[1] or 0)) / 1e6

@@ -18,7 +18,7 @@ from llmload.load import dataset, override, values
 from llmload.load.lengths import BUILTIN_INPUT
 from llmload.load.override import Given
 from llmload.load.prompts import KINDS
-from llmload.load.scenario import SLO, Limits, Load, Scenario, WorkloadClass
+from llmload.load.scenario import SLO, Capabilities, Cost, Limits, Load, Scenario, WorkloadClass
 from llmload.load.values import Parser
 
 LOAD: dict[str, Parser] = {
@@ -46,7 +46,28 @@ LIMITS: dict[str, Parser] = {
 SLOS: dict[str, Parser] = {
     name: values.optional(values.duration("ms", above=True)) for name in ("ttft_ms", "tpot_ms", "e2e_ms", "itl_max_ms")
 }
-COST: dict[str, Parser] = {"per_million_input": values.number(), "per_million_output": values.number()}
+COST: dict[str, Parser] = {
+    "currency": values.text,
+    "gpus": values.optional(values.whole(1, 100_000)),
+    **{
+        name: values.optional(values.number())
+        for name in (
+            "per_million_input",
+            "per_million_output",
+            "gpu_hour",
+            "gpu_month",
+            "requests_per_month",
+            "one_off",
+            "benefit_per_month",
+        )
+    },
+}
+CAPABILITIES: dict[str, Parser] = {
+    "tools": values.optional(values.flag),
+    "json_mode": values.optional(values.flag),
+    "context": values.optional(values.whole(1)),
+    "languages": values.codes,
+}
 CLASS: dict[str, Parser] = {
     "name": values.text,
     "weight": values.number(above=True),
@@ -64,6 +85,7 @@ CLASS: dict[str, Parser] = {
     "slo": dict,
     "shared_prefix_tokens": values.whole(0, 1_000_000),
     "shared_prefix_share": values.number(0, 1),
+    "quality_loss_points": values.number(0, 100),
 }
 TOP: dict[str, Parser] = {
     "name": values.text,
@@ -87,13 +109,15 @@ TOP: dict[str, Parser] = {
     "extra_body": values.extra_body,
     "headers": values.headers,
     "labels": values.texts_table,
+    "environment": values.texts_table,
     "load": dict,
     "limits": dict,
     "slo": dict,
     "cost": dict,
+    "capabilities": dict,
     "class": list,
 }
-TABLES = {"load": LOAD, "limits": LIMITS, "slo": SLOS, "cost": COST}
+TABLES = {"load": LOAD, "limits": LIMITS, "slo": SLOS, "cost": COST, "capabilities": CAPABILITIES}
 """The tables of a file whose keys are fixed; `[[class]]` is a list of such tables."""
 KIND_OF = {
     "steps": "steps", "warmup_requests": "steps",
@@ -157,6 +181,7 @@ def resolved(scenario: Scenario) -> dict[str, Any]:
         row["max_tokens"] = values.lengths_json(cls.max_tokens)
         row["tools"] = list(row["tools"])
     data["classes"] = list(data["classes"])
+    data["capabilities"]["languages"] = list(scenario.capabilities.languages)
     return data
 
 
@@ -176,6 +201,9 @@ def from_resolved(data: dict[str, Any]) -> Scenario:
     own["load"] = dataclasses.replace(own["load"], steps=tuple(own["load"].steps), rates=tuple(own["load"].rates))
     own["limits"] = Limits(**_known(Limits, data["limits"]))
     own["slo"] = SLO(**_known(SLO, data["slo"]))
+    own["cost"] = Cost(**_known(Cost, data.get("cost") or {}))
+    own["capabilities"] = Capabilities(**_known(Capabilities, data.get("capabilities") or {}))
+    own["capabilities"] = dataclasses.replace(own["capabilities"], languages=tuple(own["capabilities"].languages))
     return Scenario(**own)
 
 
@@ -237,7 +265,6 @@ class _Reader:
             own[table] = self.read(f"[{table}]", own.get(table, {}), keys)
         self.lift_cap(raw.get("load", {}), own["load"])
         self.one_kind(raw.get("load", {}), own["load"])
-        cost = own.pop("cost")
         rows = own.pop("class", [])
         if not isinstance(rows, list) or not rows:
             raise Stop(
@@ -260,8 +287,8 @@ class _Reader:
                 "load": Load(**own["load"]),
                 "limits": Limits(**own["limits"]),
                 "slo": SLO(**own["slo"]),
-                "price_per_million_input": cost.get("per_million_input"),
-                "price_per_million_output": cost.get("per_million_output"),
+                "cost": Cost(**own["cost"]),
+                "capabilities": Capabilities(**own["capabilities"]),
             }
         )
         self.check(scenario)
@@ -373,6 +400,8 @@ class _Reader:
             )  # fmt: skip
         if scenario.token_counting == "tokenizer" and scenario.tokenizer is None:
             raise self.stop("", "tokenizer", 'missing; token_counting = "tokenizer" needs the path of a tokenizer.json')
+        if scenario.cost.gpu_hour is not None and scenario.cost.gpu_month is not None:
+            raise self.stop("[cost]", "gpu_month", "a GPU has one price: give gpu_hour or gpu_month, not both")
         if scenario.api == "completions":
             for cls in scenario.classes:
                 if cls.tools:

@@ -132,6 +132,47 @@ class WorkloadClass:
     """Tokens of a prefix that is common to the requests that reuse it (behind no unique head) …"""
     shared_prefix_share: float = 0.0
     """… and the share of the class's requests that do."""
+    quality_loss_points: float = 0.5
+    """By so many points (parts of 100) answers may be worse than a baseline's before a gain is one with a loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the load costs, in whole units of `currency`. None is not known."""
+
+    currency: str = "USD"
+    per_million_input: float | None = None
+    """Price of tokens, where tokens are paid …"""
+    per_million_output: float | None = None
+    gpu_hour: float | None = None
+    """… and of one GPU for an hour, or …"""
+    gpu_month: float | None = None
+    """… for a month of 730 hours, where machines are. One of the two."""
+    gpus: int | None = None
+    """How many GPUs serve this; None takes as many as were seen."""
+    requests_per_month: float | None = None
+    """The demand that costs and returns are reckoned for."""
+    one_off: float | None = None
+    """What changing to this side costs once."""
+    benefit_per_month: float | None = None
+    """What this side brings in a month besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What this side is said to be able to do. None, or nothing, is not said."""
+
+    tools: bool | None = None
+    json_mode: bool | None = None
+    context: int | None = None
+    """Tokens of one request, prompt and answer."""
+    languages: tuple[str, ...] = ()
+    """Codes of two letters, as en, de."""
+
+    @property
+    def stated(self) -> bool:
+        """Whether anything is said."""
+        return self != Capabilities()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +211,11 @@ class Scenario:
     ready_timeout_s: float = 300.0
     """How long a server that is still loading is waited for."""
     labels: dict[str, str] = field(default_factory=dict)
-    price_per_million_input: float | None = None
-    price_per_million_output: float | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    """What no machine tells, in words: `weights = "Q4_K_M from …"`, `notes`; keys of `record.environment` win there."""
+    cost: Cost = Cost()
+    capabilities: Capabilities = Capabilities()
+    fitted: dict[str, int] | None = None
+    """Characters kept of each prompt, by prompt id, as another run had them; None: the preflight finds out."""
     file: str | None = None
     """Where it was read from."""

@@ -19,6 +19,7 @@ _DURATIONS = re.compile(rf"(?:{_DURATION.pattern})+")
 _LENGTHS = re.compile(r"([NU])\(\s*(\d+(?:\.\d+)?)\s*,\s*(\d+(?:\.\d+)?)\s*\)")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LANGUAGE = re.compile(r"[a-z]{2}")
 _LONGEST = 10_000_000
 """Tokens; a number above this is a slip of the pen."""
 
@@ -129,6 +130,14 @@ def text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise _refused("a text", value)
     return value
+
+
+def codes(value: Any) -> tuple[str, ...]:
+    """A list of languages by their codes of two letters, or one."""
+    values = value if isinstance(value, list) else [value]
+    if not all(isinstance(item, str) and _LANGUAGE.fullmatch(item) for item in values):
+        raise _refused('codes of two small letters such as ["en", "de"]', value)
+    return tuple(values)
 
 
 def any_text(value: Any) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from llmload.exits import Exit, Stop
 from llmload.load import override, reading
-from llmload.load.scenario import SLO, Lengths, Limits, Load, Scenario, WorkloadClass
+from llmload.load.scenario import SLO, Capabilities, Cost, Lengths, Limits, Load, Scenario, WorkloadClass
 
 SHIPPED = ["baseline", "demo", "llama", "long-context", "long-output", "mixed", "rate", "short-only", "smoke", "soak"]
 
@@ -143,9 +143,24 @@ def test_everything_can_be_set(write, tmp_path: Path) -> None:
             [cost]
             per_million_input = 0.15
             per_million_output = 0.6
+            currency = "EUR"
+            gpu_month = 900
+            gpus = 2
+            requests_per_month = 1e6
+            one_off = 500
+            benefit_per_month = 20
+            [environment]
+            weights = "Q4"
+            notes = "a card of its own"
+            [capabilities]
+            tools = true
+            json_mode = false
+            context = 8192
+            languages = ["en", "de"]
             [[class]]
             name = "own"
             weight = 0.5
+            quality_loss_points = 2
             source = "file"
             path = "data.jsonl"
             max_tokens = "U(10,20)"
@@ -190,13 +205,15 @@ def test_everything_can_be_set(write, tmp_path: Path) -> None:
         load=Load("steps", (2, 3), (), "poisson", 1.0, 512, 4, 1.0, 2.0, 3, 4.0, 5.0, 6.0, 7, 8, 9, 7200.0),
         limits=Limits(1.0, 2.0, 3.0, 240.0),
         slo=SLO(1000.0, 50.0, 2000.0, 300.0),
-        price_per_million_input=0.15,
-        price_per_million_output=0.6,
+        environment={"weights": "Q4", "notes": "a card of its own"},
+        cost=Cost("EUR", 0.15, 0.6, None, 900.0, 2, 1e6, 500.0, 20.0),
+        capabilities=Capabilities(tools=True, json_mode=False, context=8192, languages=("en", "de")),
         classes=(
             WorkloadClass(
                 "own", 0.5, "file", str(tmp_path / "data.jsonl"), scenario.classes[0].digest,
                 max_tokens=Lengths("uniform", 10, 20), ignore_eos=True, min_tokens=5, temperature=0.7,
                 extra_body={"priority": 1}, headers={"X-P": "high"}, slo=SLO(ttft_ms=300.0),
+                quality_loss_points=2.0,
             ),
             WorkloadClass(
                 "shared", source="builtin:long", prompts=10, input_tokens=Lengths("fixed", 900, 0),
@@ -264,8 +281,9 @@ def test_every_field_has_a_key() -> None:
     assert set(reading.LIMITS) == fields(Limits)
     assert set(reading.SLOS) == fields(SLO)
     assert set(reading.CLASS) == fields(WorkloadClass) - {"digest"}
-    prices = {"price_per_million_input", "price_per_million_output"}
-    assert set(reading.TOP) - {"cost", "class"} == fields(Scenario) - {"classes", "file"} - prices
+    assert set(reading.COST) == fields(Cost)
+    assert set(reading.CAPABILITIES) == fields(Capabilities)
+    assert set(reading.TOP) - {"class"} == fields(Scenario) - {"classes", "file", "fitted"}
 
 
 @pytest.mark.parametrize(
@@ -430,7 +448,7 @@ def test_overrides() -> None:
     assert (scenario.model, scenario.temperature, scenario.stream) == ("7", None, False)
     assert (scenario.labels, scenario.headers) == ({"engine": "v2", "try": "3"}, {"X-Trace.Id": "a.b"})
     assert (scenario.extra_body, scenario.slo.ttft_ms) == ({"top_p": 0.9, "stop": ["a", "b"]}, 1000.0)
-    assert scenario.price_per_million_input == 0.5
+    assert scenario.cost.per_million_input == 0.5
     assert (long.max_tokens.a, short.input_tokens, short.slo.ttft_ms) == (50.0, Lengths("uniform", 100, 120), 300.0)
     assert short.extra_body == {"priority": -1}
 
@@ -540,7 +558,10 @@ SCENARIOS = st.builds(
     load=st.builds(Load, steps=st.lists(st.integers(1, 99), min_size=1).map(tuple), window_s=SECONDS),
     limits=st.builds(Limits, connect_s=SECONDS),
     slo=st.builds(SLO, e2e_ms=st.none() | SECONDS),
-    price_per_million_input=st.none() | SECONDS,
+    environment=st.dictionaries(TEXT, TEXT, max_size=2),
+    cost=st.builds(Cost, gpu_hour=st.none() | SECONDS, gpus=st.none() | st.integers(1, 9)),
+    capabilities=st.builds(Capabilities, languages=st.lists(st.sampled_from(["en", "de"])).map(tuple)),
+    fitted=st.none() | st.dictionaries(TEXT, st.integers(1, 9999), max_size=2),
 )
 
 

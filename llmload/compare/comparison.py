@@ -1,0 +1,64 @@
+"""A comparison as a whole: what everything was found to be. Plain data, which `show` renders; computes nothing."""
+
+from dataclasses import dataclass
+
+from llmload.compare.answering import Answers
+from llmload.compare.cells import Cell, Deciding
+from llmload.compare.changes import Changes
+from llmload.compare.claims import Claim
+from llmload.compare.conditions import Condition
+from llmload.compare.differences import Difference
+from llmload.compare.kinds import Kind
+from llmload.compare.money import Money
+from llmload.compare.questions import Question
+from llmload.compare.rule import Rule
+from llmload.compare.sides import Pair
+from llmload.compare.verdict import Verdict
+from llmload.exits import Exit
+
+
+@dataclass(frozen=True, slots=True)
+class GateJudged:
+    """A gate on ratios: whether it holds, and the words for it."""
+
+    text: str
+    holds: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One baseline against one candidate with one scenario."""
+
+    pair: Pair
+    deciding: Deciding
+    verdict: Verdict
+    differences: tuple[Difference, ...]
+    conditions: tuple[Condition, ...]
+    cells: tuple[Cell, ...]
+    rule: Rule | None
+    kinds: tuple[Kind, ...]
+    answers: Answers | None
+    money: Money | None
+    capabilities: tuple[tuple[str, str, str], ...]
+    """(what, baseline, candidate), each in words."""
+    questions: tuple[Question, ...]
+    gates: tuple[GateJudged, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def decided(self) -> Cell | None:
+        """The cell that decides, if it could be computed."""
+        return next((cell for cell in self.cells if cell.deciding), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All pairs, one per scenario and candidate; the verdict of all is the worst of them."""
+
+    claim: Claim | None
+    compared: tuple[Compared, ...]
+    changes: tuple[Changes, ...]
+    warnings: tuple[str, ...]
+    """What is about no single pair: scenarios that only one side has."""
+    exit_code: Exit
