@@ -17,6 +17,7 @@ COMMANDS = {
     "run": "put a scenario's load on an endpoint",
     "probe": "send one request and show its timeline",
     "report": "rebuild tables and pages from a run folder",
+    "compare": "set two or more runs side by side: which is better, by how much, and whether a claim holds",
     "collect": "take the spools of lost workers into a run, and report it",
     "sidecar": "tell Prometheus and runs what the GPUs of this machine do",
     "simulate": "serve an endpoint with known timing",

@@ -1,0 +1,131 @@
+"""`llmload compare BASELINE CANDIDATE…`: which is better, by how much, and whether a claim holds."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llmload.cli import asking, outlet
+from llmload.exits import Stop
+from llmload.load import options
+
+if TYPE_CHECKING:
+    from llmload.compare import comparing
+
+FORMATS = ("table", "markdown", "json", "html")
+UTF8 = ("json", "html")
+"""Of these, those that are UTF-8 by their definition, whatever the terminal is."""
+RULE = {"gain": "gain", "least": "least", "success": "success_points"}
+"""What --rule may set, and the field of `rule.Limits` that it is."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument(
+        "sides",
+        metavar="SIDE",
+        nargs="+",
+        help="BASELINE CANDIDATE [MORE…], each [NAME=]RUN[,RUN…] or a folder of runs, which are its rounds; or the one "
+        "folder that llmload ab left",
+    )
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options apart from the sides: `llmload ab` takes them too."""
+    add = parser.add_argument
+    add(
+        "--claim",
+        metavar="CLAIM",
+        help="what is said to hold, as '14x e2e_p95' or '50%% faster ttft_p50@8'; or a .toml",
+    )
+    add("--concurrency", metavar="N", type=float, help="requests in flight (or a rate) at which it is decided")
+    add("--workload", metavar="CLASS", help="class for which it is decided (all)")
+    add("--changed", metavar="NAMES", help="what was changed on purpose, as engine,driver: the variable under test")
+    add("--accept", metavar="NAMES", help="differences that are known and do not matter, as network,window")
+    add(
+        "--gate",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="exit with 1 unless candidate/baseline keeps to it, as 'p95_e2e<=1.05' or 'short/success>=0.99@32'",
+    )
+    add("--tolerance", metavar="SHARE", type=share, default=0.05, help="how far below a claim still holds it (0.05)")
+    add("--rule", metavar="LIMITS", default="", help="limits of the rule, as gain=1.2,least=0.95,success=1")
+    add("--requests-per-month", metavar="N", type=float, help="the demand that costs and returns are reckoned for")
+    add("--format", choices=FORMATS, default="table", help="what is printed (table)")
+    add("--html", metavar="FILE", type=Path, help="write the page there as well")
+    add("--no-files", action="store_true", help="only print; write nothing into a folder of llmload ab")
+    asking.add_judging(parser)
+
+
+def share(text: str) -> float:
+    """A share, as `0.05` or `5%`."""
+    found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    if not 0 <= found < 1:
+        raise ValueError(text)
+    return found
+
+
+def main(args: argparse.Namespace) -> int:
+    """Compare, print, write, return the exit code."""
+    return run(args, args.sides)
+
+
+def run(args: argparse.Namespace, operands: list[str]) -> int:
+    """The same for these sides."""
+    from rich.console import Console
+
+    from llmload.compare import comparing, sides
+    from llmload.compare.show import files, terminal
+
+    wanted = asked(args)
+    contest = sides.read(operands)
+    comparison = comparing.compute(contest, wanted)
+    if contest.ab is not None and not args.no_files:
+        files.write(comparison, contest.ab)
+    if args.html is not None:
+        files.replace(args.html, files.FORMATS["html"](comparison))
+    if args.format == "table":
+        console = Console()
+        terminal.show(comparison, console if console.is_terminal else Console(width=terminal.WIDTH))
+    else:
+        if args.format in UTF8:
+            outlet.as_utf8()
+        sys.stdout.write(files.FORMATS[args.format](comparison))
+    return comparison.exit_code
+
+
+def asked(args: argparse.Namespace) -> "comparing.Wanted":
+    """What the options ask for. Raises Stop(USAGE), before any run is read."""
+    from llmload.compare import claims, comparing, differences, ratio_gates, rule
+
+    limits = {}
+    for text in filter(None, args.rule.split(",")):
+        key, value = options.pair(text, "--rule")
+        if key not in RULE:
+            raise Stop(f"--rule: unknown limit {key!r}; expected some of: {', '.join(RULE)}")
+        try:
+            limits[RULE[key]] = float(value)
+        except ValueError:
+            raise Stop(f"--rule: {key}: expected a number, got {value!r}") from None
+    changed, accepted = names(args.changed), names(args.accept)
+    differences.check_names(changed, "--changed")
+    differences.check_names(accepted, "--accept")
+    return comparing.Wanted(
+        claim=None if args.claim is None else claims.read(args.claim),
+        level=args.concurrency,
+        workload=args.workload,
+        changed=changed,
+        accepted=accepted,
+        gates=tuple(ratio_gates.parse(text) for text in args.gate),
+        limits=rule.Limits(**limits),
+        tolerance=args.tolerance,
+        requests_per_month=args.requests_per_month,
+        answers=asking.judging(args),
+    )
+
+
+def names(text: str | None) -> list[str]:
+    """Names between commas."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
