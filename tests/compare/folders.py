@@ -152,9 +152,11 @@ def make(
     lines(path / "server.jsonl", ())
     lines(path / "gpu.jsonl", () if gpu is None else _looks(gpu, started, clock, told))
     resolved = _scenario(name=name, classes=classes, users=users, rates=levels, requests=requests, more=scenario or {})
-    write_json(path / "run.json", _run_json(play, resolved, told, len(rows), (started, clock)) | {
-        "environment": _environment(model=model, engine=engine, version=version, probe_tokens=probe_tokens, gpu=gpu, more=environment or {}), **(run or {}),
-    })  # fmt: skip
+    found = _environment(
+        model=model, engine=engine, version=version, probe_tokens=probe_tokens, gpu=gpu, more=environment or {}
+    )
+    told_of = _run_json(play, resolved, told, len(rows), (started, clock))
+    write_json(path / "run.json", told_of | {"environment": found} | dict(run or {}))
     return path
 
 
