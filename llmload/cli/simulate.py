@@ -8,13 +8,14 @@ import resource
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from llmload.exits import Exit, Stop
 from llmload.simulate import failures, lengths, timing
 from llmload.simulate.hub import listen
 from llmload.simulate.server import Server
 from llmload.simulate.settings import Settings
+from llmload.simulate.tokens import LETTERS
 from llmload.simulate.truth import TruthFile
 
 KEY = "LLMLOAD_SIMULATE_KEY"
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--spread", help="standard deviation / mean of normal and lognormal times (default: 0.2)")
     add("--prefill-tokens-per-s", help="each prompt token adds 1/this to the first token's time")
     add("--slowdown", default="0", help="each further request in service makes times longer by this share")
+    add("--cliff", metavar="EVENTS:FACTOR", help="behind so many events of an answer gaps are longer, as in 200:3")
     add("--slots", help="requests in service at once, the others wait in a queue (default: no limit)")
     kinds = "; ".join(f"{kind} ({text})" for kind, text in failures.KINDS.items())
     add("--failures", default="", help=f"shares that fail, as in 429=0.02,cut=0.01; a status code or one of: {kinds}")
@@ -44,6 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--truth", help="file to write, a JSON line per request with the true time of every send")
     add("--max-context", default="32768", help="most tokens of prompt and answer together (default: %(default)s)")
     add("--tokens-per-event", default="1", help="tokens that each event carries (default: %(default)s)")
+    add(
+        "--letters-per-token",
+        default=str(LETTERS),
+        help="of its tokenizer: fewer make more tokens of the same text (default: %(default)s)",
+    )
     add("--answer-tokens", help="how long answers would be by themselves: fixed:200, uniform:10,200, normal:150,40 or "
         "lognormal:150,0.5 (default: as long as max_tokens lets them)")  # fmt: skip
 
@@ -64,6 +71,7 @@ def settings(args: argparse.Namespace) -> Settings:
         spread=timing.DEFAULT_SPREAD if args.spread is None else _number("--spread", args.spread, least=0),
         prefill_tokens_per_s=_optional(_positive, "--prefill-tokens-per-s", args.prefill_tokens_per_s),
         slowdown=_number("--slowdown", args.slowdown, least=0),
+        **({} if args.cliff is None else cliff(args.cliff)),
     )
     return Settings(
         host=args.host,
@@ -76,10 +84,17 @@ def settings(args: argparse.Namespace) -> Settings:
         truth=None if args.truth is None else Path(args.truth),
         max_context=_whole("--max-context", args.max_context, least=2),
         tokens_per_event=_whole("--tokens-per-event", args.tokens_per_event),
+        letters_per_token=_whole("--letters-per-token", args.letters_per_token, most=100),
         answer_tokens=None
         if args.answer_tokens is None
         else _parsed("--answer-tokens", args.answer_tokens, lengths.parse),
     )
+
+
+def cliff(text: str) -> dict[str, Any]:
+    """`200:3` as fields of Timing. Raises Stop(USAGE)."""
+    events, _, factor = text.partition(":")
+    return {"cliff_after": _whole("--cliff", events), "cliff_factor": _number("--cliff", factor, least=0)}
 
 
 def main(args: argparse.Namespace) -> int:

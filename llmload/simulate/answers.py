@@ -1,16 +1,18 @@
 """The bytes of an answer: chat and completions, as a stream and whole. Pure: request in, bytes out.
 
-An event carries a fixed number of tokens (the last one what is left). Every token is one word that the simulator's
-own tokenizer counts as one, so that the text of an answer, counted again, gives what `usage` says.
+An event carries a fixed number of tokens (the last one what is left). Every token is a word, or a part of one, that the
+simulator's own tokenizer counts as one, so that the text of an answer, counted again, gives what `usage` says.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import orjson
 
 from llmload.simulate import wire
+from llmload.simulate.tokens import LETTERS, pieces
 
 _PROSE = (
     "the order was sent by mail on Monday and it has been signed for at the front desk so we can close this case now"
@@ -20,17 +22,22 @@ _PROSE = (
 WORDS = tuple(_PROSE.split())
 """Words of one token each; an answer goes round and round in them, from a place that depends on its number."""
 
-_FIRST = [word.encode() for word in WORDS]
-_FURTHER = [b" " + word for word in _FIRST]
 _DONE = b"data: [DONE]\n\n"
 
 
-def words(start: int, count: int) -> Iterator[bytes]:
-    """So many tokens of text; all but the first begin with a space."""
+@cache
+def _round(letters: int) -> list[bytes]:
+    """All tokens of the prose, in their order; where a word begins, with its space."""
+    return [piece.encode() for piece in pieces(f" {_PROSE}", letters)]
+
+
+def words(start: int, count: int, letters: int = LETTERS) -> Iterator[bytes]:
+    """So many tokens of text; the first begins with no space."""
+    ring = _round(letters)
     if count > 0:
-        yield _FIRST[start % len(WORDS)]
+        yield ring[start % len(ring)].lstrip()
     for index in range(start + 1, start + count):
-        yield _FURTHER[index % len(WORDS)]
+        yield ring[index % len(ring)]
 
 
 @dataclass(slots=True)
@@ -45,6 +52,8 @@ class Answer:
     prompt_tokens: int
     tokens: int
     per_event: int = 1
+    letters: int = LETTERS
+    """Of a token, at most."""
     include_usage: bool = False
     keep_alive: bool = True
     chunked: bool = True
@@ -83,7 +92,7 @@ class Answer:
         """The token-bearing events, framed, in order."""
         mark = self._event(self._choice({"content": "\0"} if self.chat else "\0", None))
         before, _, after = mark.rpartition(b"\\u0000")
-        pieces = words(self.number * 7, self.tokens)
+        pieces = words(self.number * 7, self.tokens, self.letters)
         if self.per_event > 1:
             pieces = _joined(pieces, self.per_event)
         if not self.chunked:
@@ -112,7 +121,7 @@ class Answer:
 
     def whole(self, finish: str, tokens: int) -> bytes:
         """The JSON body for who asked for no stream."""
-        text = b"".join(words(self.number * 7, tokens)).decode()
+        text = b"".join(words(self.number * 7, tokens, self.letters)).decode()
         said: dict[str, Any] = {"message": {"role": "assistant", "content": text}} if self.chat else {"text": text}
         return orjson.dumps(
             {

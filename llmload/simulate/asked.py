@@ -65,8 +65,11 @@ def body_of(body: bytes) -> dict[str, Any]:
     return value
 
 
-def read(body: bytes, *, chat: bool, model: str, max_context: int) -> Asked:
-    """Read the body of a completion request to a server of `model`. Raises Refused with the status to answer."""
+def read(body: bytes, *, chat: bool, model: str, max_context: int, letters: int = tokens.LETTERS) -> Asked:
+    """Read the body of a completion request to a server of `model`. Raises Refused with the status to answer.
+
+    `letters`: of a token of its tokenizer, at most.
+    """
     value = body_of(body)
     if not isinstance(value.get("model"), str):
         raise Refused("you must name a model: model must be a text", param="model")
@@ -81,7 +84,7 @@ def read(body: bytes, *, chat: bool, model: str, max_context: int) -> Asked:
         raise Refused("stream_options is only allowed with stream = true", param="stream_options")
     if options is not None and not isinstance(options, dict):
         raise Refused("stream_options must be an object", param="stream_options")
-    head, prompt_tokens = _chat(value) if chat else _text(value)
+    head, prompt_tokens = _chat(value, letters) if chat else _text(value, letters)
     limit = _limit(value, prompt_tokens, max_context)
     min_tokens = _whole(value, "min_tokens", 0) or 0
     room = max_context - prompt_tokens
@@ -100,29 +103,29 @@ def read(body: bytes, *, chat: bool, model: str, max_context: int) -> Asked:
     )
 
 
-def _chat(value: dict[str, Any]) -> tuple[str, int]:
+def _chat(value: dict[str, Any], letters: int) -> tuple[str, int]:
     """Text of the last user message, and tokens of the chat."""
     try:
         texts = tokens.texts_of(value.get("messages"))
     except ValueError as error:
         raise Refused(str(error), param="messages") from None
     users = [text for text, message in zip(texts, value["messages"], strict=True) if message["role"] == "user"]
-    return (users or texts)[-1], tokens.count_chat(texts) + count_tools(value)
+    return (users or texts)[-1], tokens.count_chat(texts, letters) + count_tools(value, letters)
 
 
-def count_tools(value: dict[str, Any]) -> int:
+def count_tools(value: dict[str, Any], letters: int = tokens.LETTERS) -> int:
     """Tokens of the tools, which a chat template writes into the prompt as JSON."""
     tools = value.get("tools")
-    return tokens.count(orjson.dumps(tools).decode()) if tools else 0
+    return tokens.count(orjson.dumps(tools).decode(), letters) if tools else 0
 
 
-def _text(value: dict[str, Any]) -> tuple[str, int]:
+def _text(value: dict[str, Any], letters: int) -> tuple[str, int]:
     """Text and tokens of a completions prompt: a text, a list with one text, or a list of token ids."""
     prompt = value.get("prompt")
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str):
         prompt = prompt[0]
     if isinstance(prompt, str):
-        return prompt, tokens.count(prompt)
+        return prompt, tokens.count(prompt, letters)
     if isinstance(prompt, list) and prompt and all(type(item) is int for item in prompt):
         return str(prompt[:20]), len(prompt)
     raise Refused("prompt must be one text or a list of token ids", param="prompt")

@@ -19,6 +19,8 @@ class Facts:
     model: str
     max_context: int
     started_at: int
+    letters: int = tokens.LETTERS
+    """Of a token, at most."""
 
 
 def _models(facts: Facts, _body: bytes) -> Any:
@@ -36,9 +38,9 @@ def _tokenize(facts: Facts, body: bytes) -> Any:
     """Both forms: vLLM's `prompt` or `messages` (template included), and llama.cpp's `content`."""
     value = asked.body_of(body)
     if isinstance(value.get("content"), str):
-        return {"tokens": tokens.ids(value["content"])}
+        return {"tokens": tokens.ids(value["content"], facts.letters)}
     if isinstance(value.get("prompt"), str):
-        found = tokens.ids(value["prompt"])
+        found = tokens.ids(value["prompt"], facts.letters)
     elif "messages" in value:
         try:
             texts = tokens.texts_of(value["messages"])
@@ -46,8 +48,8 @@ def _tokenize(facts: Facts, body: bytes) -> Any:
             raise Refused(str(error), param="messages") from None
         found = [0] * tokens.overhead(len(texts))
         for text in texts:
-            found += tokens.ids(text)
-        found += [0] * asked.count_tools(value)
+            found += tokens.ids(text, facts.letters)
+        found += [0] * asked.count_tools(value, facts.letters)
     else:
         raise Refused("expected prompt or messages (as vLLM has it) or content (as llama.cpp has it)")
     return {"count": len(found), "max_model_len": facts.max_context, "tokens": found}

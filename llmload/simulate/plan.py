@@ -37,6 +37,7 @@ def make(settings: Settings, number: int, wanted: Asked, request: Request, *, cr
         prompt_tokens=wanted.prompt_tokens,
         tokens=tokens,
         per_event=settings.tokens_per_event,
+        letters=settings.letters_per_token,
         include_usage=wanted.include_usage,
         keep_alive=request.keep_alive
         and (request.chunked or not wanted.stream),  # an unchunked stream ends with its connection

@@ -35,7 +35,7 @@ class Server:
         self._name = listener.getsockname()
         self._hub = Hub(listener, self._take, self._gone)
         self._service = Service(settings, self._hub, truth, self._take)
-        self._facts = pages.Facts(settings.model, settings.max_context, int(time.time()))
+        self._facts = pages.Facts(settings.model, settings.max_context, int(time.time()), settings.letters_per_token)
         self._own: dict[str, tuple[str, Page]] = {
             "/metrics": ("GET", self._metrics),
             "/_state": ("GET", self._state),

@@ -156,7 +156,13 @@ class Service:
         try:
             if refused is not None:
                 raise refused
-            wanted = asked.read(request.body, chat=chat, model=settings.model, max_context=settings.max_context)
+            wanted = asked.read(
+                request.body,
+                chat=chat,
+                model=settings.model,
+                max_context=settings.max_context,
+                letters=settings.letters_per_token,
+            )
         except Refused as error:
             self._refuse(connection, request, line, error)
             return

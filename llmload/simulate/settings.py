@@ -6,6 +6,7 @@ from pathlib import Path
 from llmload.simulate.failures import Failures
 from llmload.simulate.lengths import Lengths
 from llmload.simulate.timing import Timing
+from llmload.simulate.tokens import LETTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,5 +25,7 @@ class Settings:
     truth: Path | None = None
     max_context: int = 32_768
     tokens_per_event: int = 1
+    letters_per_token: int = LETTERS
+    """Of the tokenizer: fewer make more tokens of the same text."""
     answer_tokens: Lengths | None = None
     """How long answers would be by themselves; None: as long as they may be (256 tokens if nothing was asked)."""

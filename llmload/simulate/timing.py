@@ -60,15 +60,20 @@ class Timing:
     prefill_tokens_per_s: float | None = None
     """Each prompt token adds 1/this to the time of the first event; None: the prompt's length does not matter."""
     slowdown: float = 0.0
+    cliff_after: int | None = None
+    """From this event of an answer on …"""
+    cliff_factor: float = 1.0
+    """… gaps are so many times as long."""
 
 
 class Pace:
     """The times of one request. The draws come in a fixed order: the first event's, then each gap's."""
 
-    __slots__ = ("_draw", "_random", "_timing")
+    __slots__ = ("_draw", "_events", "_random", "_timing")
 
     def __init__(self, timing: Timing, seed: int, number: int) -> None:
         self._timing = timing
+        self._events = 1
         self._random = draws.sequence(seed, number, "timing")
         self._draw = DISTRIBUTIONS[timing.distribution]
 
@@ -83,7 +88,10 @@ class Pace:
     def gap(self, running: int) -> float:
         """Seconds to the next event."""
         timing = self._timing
-        return self._draw(self._random, timing.itl_s, timing.spread) * self._factor(running)
+        seconds = self._draw(self._random, timing.itl_s, timing.spread) * self._factor(running)
+        self._events += 1
+        beyond = timing.cliff_after is not None and self._events > timing.cliff_after
+        return seconds * timing.cliff_factor if beyond else seconds
 
     def _factor(self, running: int) -> float:
         return 1.0 + self._timing.slowdown * max(0, running - 1)

@@ -121,8 +121,14 @@ def test_whole():
     assert json.loads(answer(chat=False).whole("stop", 2))["choices"][0]["text"] == "the order"
 
 
+@pytest.mark.parametrize("letters", [6, 3, 1])
 @pytest.mark.parametrize("count", [0, 1, 2, 57, 500])
-def test_a_word_is_a_token(count):
+def test_a_word_is_a_token(count, letters):
     """The simulator's own tokenizer counts an answer as usage does, from wherever it begins."""
     for start in (0, 7, 55):
-        assert tokens.count(b"".join(words(start, count)).decode()) == count
+        assert tokens.count(b"".join(words(start, count, letters)).decode(), letters) == count
+
+
+def test_another_tokenizer_says_less_in_as_many_tokens():
+    """With three letters to a token: "the", " ord", "er", " was"."""
+    assert b"".join(words(0, 4, 3)) == b"the order was"

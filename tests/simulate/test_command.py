@@ -46,12 +46,14 @@ def test_options_arrive():
     options = [
         "--port", str(port), "--model", "m", "--ttft-ms", "1", "--itl-ms", "0.5", "--distribution", "lognormal",
         "--spread", "0.5", "--prefill-tokens-per-s", "1e6", "--slots", "3", "--slowdown", "0.01", "--failures",
-        "abort=1", "--seed", "7", "--max-context", "50", "--tokens-per-event", "2", "--answer-tokens", "uniform:30,40",
+        "abort=1", "--seed", "7", "--max-context", "150", "--tokens-per-event", "2", "--answer-tokens", "uniform:30,40",
+        "--letters-per-token", "2", "--cliff", "5:2",
     ]  # fmt: skip
     with child.running(*options) as running:
         assert running.url == f"http://127.0.0.1:{port}"
         with Talk(address(running)) as talk:
-            assert talk.ask("/v1/models")[1]["data"][0]["max_model_len"] == 50
+            assert talk.ask("/v1/models")[1]["data"][0]["max_model_len"] == 150
+            assert talk.ask("/tokenize", {"prompt": "order"})[1]["count"] == 3
             talk.send(CHAT, chat(40, model="m"))
             assert events(talk.receive())[-2]["choices"][0]["finish_reason"] == "abort"
 
@@ -80,6 +82,9 @@ def test_the_key_comes_from_the_environment():
         (["--answer-tokens", "many"], "--answer-tokens many: unknown kind 'many'"),
         (["--tokens-per-event", "1.5"], "expected a whole number"),
         (["--max-context", "1"], "at least 2"),
+        (["--letters-per-token", "0"], "--letters-per-token 0: expected a whole number"),
+        (["--cliff", "many:2"], "--cliff many: expected a whole number"),
+        (["--cliff", "200"], "--cliff : expected a number"),
         (["--model", ""], "--model ''"),
         (["--host", "no.such.host.invalid"], "--host no.such.host.invalid: no such address"),
         (["--truth", "/no/such/folder/truth"], "--truth /no/such/folder/truth: cannot be written"),

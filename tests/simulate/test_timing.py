@@ -31,6 +31,13 @@ def test_slowdown_by_load():
     assert pace.gap(0) == 0.02
 
 
+def test_a_cliff():
+    """Gaps are three times as long behind the fourth event: the first comes at 0, three more after a gap each."""
+    pace = Pace(Timing(itl_s=0.02, cliff_after=4, cliff_factor=3.0), seed=1, number=0)
+    pace.first(10, 1)
+    assert [pace.gap(1) for _ in range(5)] == pytest.approx([0.02, 0.02, 0.02, 0.06, 0.06])
+
+
 @pytest.mark.parametrize(
     ("distribution", "spread"), [("normal", 0.2), ("lognormal", 0.2), ("lognormal", 1.0), ("exponential", 1.0)]
 )

@@ -60,6 +60,12 @@ def test_contents():
     assert tokens.text_of(7) is None
 
 
+def test_fewer_letters_make_more_tokens():
+    """Where three letters make a token, " world" is two: " wor" and "ld"."""
+    assert tokens.pieces("hello world", 3) == ["hel", "lo", " wor", "ld"]
+    assert tokens.count_chat(["hello world"], 3) == 4 + 7
+
+
 @given(st.text(), st.text())
 def test_nearly_additive(left, right):
     """Cutting a text in two adds one token at most, which is what fitting prompts by their length needs."""
@@ -69,4 +75,4 @@ def test_nearly_additive(left, right):
 @given(st.text())
 def test_every_character_is_in_a_piece(text):
     """The pieces of a text are the text."""
-    assert "".join(tokens.PIECE.findall(text)) == text
+    assert "".join(tokens.pieces(text)) == text
