@@ -46,6 +46,7 @@ PURE = [
     "load/options.py",
     "load/override.py",
     "load/scenario.py",
+    "load/sequence.py",
     "load/soak.py",
     "load/spans.py",
     "load/values.py",

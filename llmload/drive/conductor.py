@@ -16,7 +16,7 @@ import gevent
 from gevent.event import Event
 from locust.runners import STATE_RUNNING, STATE_SPAWNING, MasterRunner
 
-from llmload.drive import book, messages, prepare
+from llmload.drive import book, listing, messages, prepare
 from llmload.drive.desk import FLUSH_S, LOOK_S, Desk, Halt
 from llmload.drive.exporter import Exporter
 from llmload.drive.feed import Feed
@@ -32,10 +32,10 @@ from llmload.drive.sampling import Sampling
 from llmload.drive.stepping import CUT_S, RAMP_S, Stepping
 from llmload.drive.voice import Voice
 from llmload.exits import VERDICTS, Exit, Stop
-from llmload.load import options, reading
+from llmload.load import kept, options, reading
 from llmload.load.plan import Step
 from llmload.load.scenario import Scenario
-from llmload.record import clock
+from llmload.record import clock, prompts
 
 log = logging.getLogger(__name__)
 
@@ -315,6 +315,7 @@ class Conductor:
             free=free,
         )
         try:
+            own, sequence = ([], None) if free else listing.listed(prepared)
             self.muster.call(order, set(), 0 if free else self.expected)
             sampling = self._sampling(prepared)
         except BaseException:
@@ -325,7 +326,9 @@ class Conductor:
         facts = {
             "run": folder.name,
             "scenario": order.scenario,
+            "rerun_of": None if free else kept.run_of(self.environment.parsed_options.scenario),
             "seed": prepared.scenario.seed,
+            "sequence": sequence,
             "command": book.command(),
             "labels": dict(prepared.scenario.labels),
             "versions": book.versions(),
@@ -348,6 +351,8 @@ class Conductor:
         }
         run = Run(prepared, order, facts, sampling)
         try:
+            if not free:
+                prompts.write(folder, own)
             run.book.write()  # who has no room for this has none for a run
         except Stop:
             run.ledger.close()

@@ -151,6 +151,17 @@ def fit(scenario: Scenario, count: Counter, overhead: int) -> dict[str, int]:
     return {job.id: job.best for job in jobs}
 
 
+def refit(scenario: Scenario, fitted: dict[str, int]) -> dict[str, int]:
+    """The lengths that another run found, of those prompts that this scenario has. Raises Stop(USAGE) if one lacks."""
+    builtin = [cls for cls in scenario.classes if cls.source != "file"]
+    wanted = [prompt_id(cls, number) for cls in builtin for number in range(cls.prompts)]
+    wanted += [prefix_id(cls) for cls in builtin if cls.shared_prefix_tokens]
+    for name in wanted:
+        if name not in fitted:
+            raise Stop(f"the lengths of prompts that are to be used again: {name} is not among them; fit them anew")
+    return {name: fitted[name] for name in wanted}
+
+
 def _jobs(scenario: Scenario, cls: WorkloadClass, overhead: int) -> list[_Job]:
     kind = cls.source.removeprefix("builtin:")
     lead = typical_lead(scenario)

@@ -5,6 +5,7 @@ call for the same place, in any order. Knows no clock, socket or user.
 """
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -57,6 +58,13 @@ class Mix:
         """The k-th warm-up request (0-based) of a user: classes in turn, each user beginning one further on."""
         at = (user + k) % len(self._sources)
         return self._sources[at].call("warmup", step, (user % 16384) << 14 | k % 16384, user + k // len(self._sources))
+
+    def prompts(self) -> Iterator[tuple[str, str, str]]:
+        """Every prompt of every class, as (class, prompt id, text without head and shared prefix)."""
+        for source in self._sources:
+            for number in range(source.size):
+                prompt = source.prompt(number)
+                yield source.cls.name, prompt.id, _text(prompt.messages)
 
     def longest(self) -> Call:
         """The request that needs most context: of each class its longest prompt with its longest answer."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import llmload
 from llmload.exits import Exit, Stop
-from llmload.load import dataset, override, values
+from llmload.load import dataset, kept, override, values
 from llmload.load.lengths import BUILTIN_INPUT
 from llmload.load.override import Given
 from llmload.load.prompts import KINDS
@@ -133,9 +133,12 @@ TAKEN_NAMES = {"all"}
 def load(name_or_path: str, overrides: Sequence[tuple[str, str]] = ()) -> Scenario:
     """Read a scenario file, or a shipped scenario by its bare name, with `overrides` (dotted key, value) on top.
 
-    A key of a class is `class.NAME.key`. Relative paths in the file are taken from the file's folder. Raises
-    Stop(USAGE) that names file, table and key.
+    A key of a class is `class.NAME.key`. Relative paths in the file are taken from the file's folder. A run folder is
+    the scenario that was run there, with its prompts as they were cut. Raises Stop(USAGE) that names file, table and
+    key.
     """
+    if (path := kept.find(name_or_path)) is not None:
+        return again(kept.read(path), overrides)
     path = find(name_or_path)
     shown = str(path) if name_or_path.endswith(".toml") else name_or_path
     try:
@@ -149,6 +152,32 @@ def load(name_or_path: str, overrides: Sequence[tuple[str, str]] = ()) -> Scenar
     for key, text in overrides:
         override.put(shown, raw, key, text)
     return _Reader(shown, path).scenario(raw)
+
+
+def again(found: kept.Kept, overrides: Sequence[tuple[str, str]]) -> Scenario:
+    """The scenario of a run, with `overrides` on top; prompts stay as they were cut unless these ask for others.
+
+    Raises Stop(USAGE) that names file, table and key, also for a data file that is another one now.
+    """
+    shown, raw = str(found.path), found.tables(KIND_OF)
+    for key, text in overrides:
+        override.put(shown, raw, key, text)
+    if isinstance(found.scenario.get("load"), dict) and found.scenario["load"].get("kind") == kept.BY_HAND:
+        given = raw["load"]
+        if not {"steps", "rates"} & set(given):
+            raise Stop(f"{shown}: its load was set by hand, so there is no plan to repeat; name one as --steps 1,4,8")
+    scenario = _Reader(shown, found.path).scenario(raw)
+    for cls in scenario.classes:
+        expected = found.digests.get(cls.name)
+        if expected is not None and cls.digest != expected:
+            raise Stop(
+                f"{shown}: class {cls.name}: {cls.path or cls.source}: not the prompts of that run: expected SHA-256 "
+                f"{expected[:12]}…, got {(cls.digest or 'none')[:12]}…; name the same file with "
+                f"--set class.{cls.name}.path=FILE"
+            )
+    scenario = dataclasses.replace(scenario, file=found.file)
+    same = found.same_texts(resolved(scenario))
+    return dataclasses.replace(scenario, fitted=found.fitted if same else None)
 
 
 def shipped() -> dict[str, Path]:

@@ -36,6 +36,8 @@ class Findings:
     """Tokens that the chat template adds to a prompt."""
     fit: dict[str, int] = field(default_factory=dict)
     """Characters kept of each prompt, by prompt id."""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens of each prompt behind a head, as counted by the server or a tokenizer, by prompt id (prompts.jsonl)."""
     context: int | None = None
     """Tokens of context of one request, as the endpoint tells."""
     longest_class: str | None = None
@@ -47,8 +49,10 @@ class Findings:
     """Sentences on what is unusual."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The findings as JSON."""
-        return asdict(self)
+        """The findings as JSON; tokens by prompt stand in prompts.jsonl."""
+        found = asdict(self)
+        del found["tokens"]
+        return found
 
 
 def number(value: float) -> str:

@@ -34,8 +34,9 @@ from llmload.load.call import Call
 from llmload.load.lengths import Counter
 from llmload.load.mix import Mix
 from llmload.load.scenario import Scenario
-from llmload.send import advice, counting, models, refusals
+from llmload.send import advice, counted, counting, models, refusals
 from llmload.send.asking import Asker
+from llmload.send.counted import Remembering
 from llmload.send.findings import Findings, screen
 from llmload.send.look import Look, fetch, pause, send, wait_until_ready
 from llmload.send.settings import Sending
@@ -76,10 +77,14 @@ def run(scenario: Scenario, host: str, options: SendOptions, say: Callable[[str]
     with Asker(sending, key) as asker:
         look = Look(scenario, target, sending, key, asker, say, found, deadline)
         choose_model(look, options.model or scenario.model)
-        count = counter(look)
-        ask_short(look, learn=count is None)
-        count = fit(look, count)
-        ask_longest(look, count)
+        by = counter(look)
+        ask_short(look, learn=by is None)
+        count = Remembering(by or by_characters(look))
+        fit(look, count)
+        mix = Mix(scenario, found.fit)
+        ask_longest(look, count, mix)
+        if by is not None:
+            found.tokens = counted.tokens(scenario, mix, count)
     for line in screen(found):
         say(line)
     return look.sending, found
@@ -155,31 +160,36 @@ def tokenized(look: Look, body: dict[str, Any]) -> Any:
         return None
 
 
-def fit(look: Look, count: Counter | None) -> Counter:
-    """Cut every built-in prompt to its length, as counted by whom there is; gives that counter."""
+def by_characters(look: Look) -> Counter:
+    """Where nobody counts: by the characters per token that were learnt."""
     found = look.found
-    if count is None:
-        learnt = counting.learn(look.samples)
-        found.chars_per_token, found.overhead_tokens = learnt or (lengths.CHARS_PER_TOKEN, 0)
-        if learnt is None:
-            found.notes.append(
-                f"the server counts no tokens: prompt lengths rest on {found.chars_per_token} characters per token"
-            )
-        count = counting.by_ratio(found.chars_per_token)
-    elif look.samples:
+    learnt = counting.learn(look.samples)
+    found.chars_per_token, found.overhead_tokens = learnt or (lengths.CHARS_PER_TOKEN, 0)
+    if learnt is None and look.scenario.fitted is None:
+        found.notes.append(
+            f"the server counts no tokens: prompt lengths rest on {found.chars_per_token} characters per token"
+        )
+    return counting.by_ratio(found.chars_per_token)
+
+
+def fit(look: Look, count: Counter) -> None:
+    """Cut every built-in prompt to its length, as counted by whom there is; or as another run had cut it."""
+    found, scenario = look.found, look.scenario
+    if found.chars_per_token is None and look.samples:
         found.overhead_tokens = max(0, look.samples[0][1] - count([SHORT.text])[0])
-    if any(item.source != "file" for item in look.scenario.classes):
-        found.fit = lengths.fit(look.scenario, count, found.overhead_tokens or 0)
-    return count
+    if scenario.fitted is not None:
+        found.fit = lengths.refit(scenario, scenario.fitted)
+    elif any(item.source != "file" for item in scenario.classes):
+        found.fit = lengths.fit(scenario, count, found.overhead_tokens or 0)
 
 
-def ask_longest(look: Look, count: Counter) -> None:
+def ask_longest(look: Look, count: Counter, mix: Mix) -> None:
     """The longest request with its real limit, left at its first token. Raises Stop(UNMEASURABLE) if it is refused.
 
     It carries the wishes of all classes (refusals.WISHES); those that are refused are left out from then on.
     """
     found = look.found
-    call = wishing(look.scenario, Mix(look.scenario, found.fit).longest())
+    call = wishing(look.scenario, mix.longest())
     prompt = count([call.text])[0] + (found.overhead_tokens or 0)
     size = f"{'about ' if found.count_source == 'ratio' else ''}{prompt:,} prompt and {call.max_tokens:,} answer tokens"
     found.longest_class = call.workload
