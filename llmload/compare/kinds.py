@@ -9,3 +9,5 @@ class Kind:
 
     key: str
     words: str
+    doubt: bool = False
+    """Whether it is something that poses as speed, or spoils it: a verdict says it beside a gain."""

@@ -1,7 +1,25 @@
-"""The verdict of a comparison: one word, sentences, an exit code."""
+"""The verdict of a comparison: one word, sentences, an exit code.
 
+A claim is judged by the cell that was named beforehand. What else was found does not turn it, but stands beside it:
+the rule of three ratios (it asks another question: whether a change is worth having, with memory and jitter in it), the
+kinds of faster, health. Four things do: a difference that nobody declared, fewer than three rounds a side, answers that
+lost more than they may, and, where a claim names no level or class, places where it does not hold.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from llmload.compare import headlines, holding
+from llmload.compare.answering import Answers
+from llmload.compare.cells import Cell, Deciding
+from llmload.compare.claims import Claim
+from llmload.compare.differences import Difference
+from llmload.compare.figures import FIGURES
+from llmload.compare.holding import Places
+from llmload.compare.kinds import Kind
+from llmload.compare.rule import Rule
+from llmload.compare.sides import Pair
+from llmload.compare.words import claimed, percent, times
 from llmload.exits import Exit
 
 WORDS = {
@@ -17,8 +35,12 @@ WORDS = {
     "no difference shown": Exit.OK,
     "not repeated": Exit.OK,
 }
-"""With a claim one of the first seven, without one of the last five. A claim on runs that were not repeated cannot be
-judged; without a claim nothing was asked that could fail."""
+"""With a claim one of the first seven, without one of the last six. A claim on runs that were not repeated cannot be
+judged; without a claim nothing was asked that could fail, but where there is no figure nothing was judged either."""
+
+LOSS = "supported, with a loss of quality"
+POINT = 0.01
+"""A success share that fell by more than this is said beside a gain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +51,119 @@ class Verdict:
     headline: str
     reasons: tuple[str, ...]
     code: Exit
+
+
+def judge(  # noqa: PLR0913, PLR0917 (what all parts of a comparison found, once each)
+    pair: Pair,
+    deciding: Deciding,
+    cells: Sequence[Cell],
+    differences: Sequence[Difference],
+    claim: Claim | None,
+    answers: Answers | None,
+    rule: Rule | None,
+    kinds: Sequence[Kind],
+    tolerance: float = 0.05,
+    *,
+    health: Sequence[str] = (),
+) -> Verdict:
+    """The verdict of one pair.
+
+    `tolerance` is the part of a claimed factor that may be missing (0.05: 13.3 for 14), `health` what weakens the runs
+    themselves, in sentences.
+    """
+    cell, told = decided(cells, deciding)
+    places = Places((), ())
+    if claim is not None and cell is not None:
+        places = holding.places(claim, Deciding(cell.figure, cell.level, cell.workload), cells, tolerance)
+    undeclared = [item for item in differences if item.standing == "undeclared"]
+    loss = answers is not None and answers.loss
+    if undeclared:
+        word, headline = "not comparable", headlines.not_comparable(undeclared)
+    elif cell is None or cell.gain is None:
+        word, headline = "cannot be judged", headlines.no_figure(deciding, cell)
+    elif claim is None:
+        word, headline = headlines.without_claim(pair, cell)
+    else:
+        word, headline = headlines.of_claim(pair, cell, claim, tolerance, places)
+        if word == "supported" and loss:
+            word, headline = LOSS, headline.replace("supported:", f"{LOSS}:", 1)
+    reasons = [item.words for item in undeclared]
+    reasons += told
+    reasons += _whereabouts(word, places)
+    if claim is not None and not undeclared and cell is not None:
+        reasons += _tolerated(word, cell, claim, tolerance)
+    reasons += _failing(cells, cell)
+    reasons += [f"{item.words.rstrip('.')}: accepted by name" for item in differences if item.standing == "accepted"]
+    reasons += [
+        f"{item.words.rstrip('.')}: under test" for item in differences if item.standing == "variable under test"
+    ]
+    reasons += [item.words for item in differences if item.standing == "note"]
+    reasons += health
+    if answers is not None and loss:
+        reasons += answers.words
+    reasons += [kind.words for kind in kinds if kind.doubt]
+    if rule is not None:
+        reasons.append(_beside(rule))
+    return Verdict(word, headline, tuple(dict.fromkeys(reasons)), WORDS[word])
+
+
+def decided(cells: Sequence[Cell], deciding: Deciding) -> tuple[Cell | None, list[str]]:
+    """The cell that decides, and a sentence where it is another than was named.
+
+    Gaps between events say nothing where events carry different numbers of tokens: there the time per token decides.
+    """
+    cell = next((item for item in cells if item.deciding), None)
+    if cell is None or cell.word != "no word" or cell.figure.group != "ITL":
+        return cell, []
+    figure = FIGURES[cell.figure.key.replace("itl", "tpot")]
+    other = next(
+        (item for item in cells if (item.figure, item.level, item.workload) == (figure, cell.level, cell.workload)),
+        None,
+    )
+    why = f" ({cell.why})" if cell.why else ""
+    return other, [f"{deciding.figure.words} has no word here{why}: {figure.words} decides instead"]
+
+
+def _whereabouts(word: str, places: Places) -> list[str]:
+    """Where it holds and where not, where the headline does not say so already."""
+    if word == "partly" or not (places.here or places.elsewhere):
+        return []
+    found = [f"the claim holds {headlines.listed(places.here)}"] if len(places.here) > 1 else []
+    return found + (
+        [f"the claim does not hold {headlines.listed(places.elsewhere)}"] if len(places.elsewhere) > 1 else []
+    )
+
+
+def _tolerated(word: str, cell: Cell, claim: Claim, tolerance: float) -> list[str]:
+    """That a claim was supported by the tolerance alone."""
+    if not word.startswith("supported") or cell.low is None or cell.low >= claim.factor:
+        return []
+    least = times(claim.factor * (1 - tolerance))
+    held = f"{claimed(claim.factor)} is taken as held from {least} on ({percent(tolerance)} of tolerance)"
+    return [f"the interval begins at {times(cell.low)}: {held}"]
+
+
+def _failing(cells: Sequence[Cell], cell: Cell | None) -> list[str]:
+    """That a gain stands at a level at which more failed."""
+    if cell is None or cell.gain is None or cell.gain <= 1:
+        return []
+    share = next(
+        (
+            item
+            for item in cells
+            if item.figure.key == "success" and (item.level, item.workload) == (cell.level, cell.workload)
+        ),
+        None,
+    )
+    if share is None or share.baseline is None or share.candidate is None:
+        return []
+    if share.baseline - share.candidate <= POINT:
+        return []
+    theirs = f"{percent(share.candidate)} of the candidate's attempts succeeded, {percent(share.baseline)} of the"
+    return [f"at {cell.level.words} more failed: {theirs} baseline's"]
+
+
+def _beside(rule: Rule) -> str:
+    """What the rule of three ratios says."""
+    why = f": {rule.words[0]}" if rule.words else ""
+    return f"the rule of three ratios, which is asked apart and turns no verdict, says {rule.word!r}{why}"

@@ -42,17 +42,20 @@ def _near_one(ratio: float) -> str:
 
 
 def span(low: float | None, high: float | None) -> str:
-    """An interval: `13.5 to 15.0`; blank where an end is not known."""
+    """An interval: `13.5 to 15.0`, with as many digits as tell its ends apart; blank where an end is not known."""
     if low is None or high is None:
         return ""
-    places = max(_places(low), _places(high)) if 0.1 < low <= high < 10 else None
-    low_text, high_text = (number(end) if places is None else f"{end:.{places}f}" for end in (low, high))
-    return f"{low_text} to {high_text}"
+    if not (0.1 < low <= high < 99.95):
+        return f"{number(low)} to {number(high)}"
+    places = max(len(number(end).partition(".")[2]) for end in (low, high))
+    if low < high:
+        places = next((n for n in range(places, 4) if round(low, n) < round(high, n)), places)
+    return f"{low:.{places}f} to {high:.{places}f}"
 
 
-def _places(ratio: float) -> int:
-    """Digits behind the point that `number` gives."""
-    return len(number(ratio).partition(".")[2])
+def claimed(factor: float) -> str:
+    """A factor as it was claimed, with no digit that nobody said: `14x`, `1.5x`."""
+    return f"{factor:g}{X}"
 
 
 def comparatives(figure: Figure) -> tuple[str, str]:

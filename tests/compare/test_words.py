@@ -71,7 +71,15 @@ def test_spans() -> None:
     assert words.span(1.9, 2.1) == "1.9 to 2.1"
     assert words.span(1.02, 1.5) == "1.02 to 1.50"
     assert words.span(1.1, math.inf) == "1.10 to ∞"
+    assert words.span(1.47, 1.53) == "1.47 to 1.53"
+    assert words.span(1.5, 1.5) == "1.5 to 1.5"
+    assert words.span(120.0, 1300.0) == "120 to 1,300"
     assert words.span(None, 2.0) == ""
+
+
+def test_claims_are_written_as_they_were_said() -> None:
+    """No digit that nobody said."""
+    assert [words.claimed(factor) for factor in (14.0, 1.5, 2.25)] == [f"{x}{words.X}" for x in ("14", "1.5", "2.25")]
 
 
 @given(st.floats(1e-3, 1e4), st.floats(1e-3, 1e4))

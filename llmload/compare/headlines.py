@@ -1,0 +1,147 @@
+"""The headline of a verdict: one sentence with figure, gain, interval, level, class and rounds. Decides its word too.
+
+Cells and phrases in, words out.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+from llmload.compare import holding
+from llmload.compare.cells import Cell, Deciding
+from llmload.compare.claims import Claim
+from llmload.compare.differences import Difference
+from llmload.compare.holding import Places, Standing
+from llmload.compare.sides import Pair
+from llmload.compare.words import change, claimed, comparatives, span, times
+
+
+def where(pair: Pair, cell: Cell) -> str:
+    """The cell in words: `E2E p95 at 32 in flight over all classes`, with the scenario's only class as all there is."""
+    alone = len(pair.workloads) <= 2
+    workload = "" if alone else f" over {holding.class_words(cell.workload)}"
+    return f"{cell.figure.words} at {cell.level.words}{workload}"
+
+
+def _backing(cell: Cell, *, inverted: bool = False) -> str:
+    """The interval and what is behind it: `13.5 to 15.0, 3 + 3 rounds`; inverted, of how much worse it is."""
+    between = span(_over(cell.high), _over(cell.low)) if inverted else span(cell.low, cell.high)
+    if not holding.repeated(cell):
+        return f"{between} over requests" if between else "no interval"
+    return (f"{between}, " if between else "") + f"{cell.rounds[0]} + {cell.rounds[1]} rounds"
+
+
+def _over(ratio: float | None) -> float | None:
+    """Its reciprocal."""
+    return None if ratio is None else math.inf if ratio == 0 else 1 / ratio
+
+
+def _few(cell: Cell) -> str:
+    """How many runs there are where they are too few, and how many are needed."""
+    names = {1: "one run", 2: "two runs"}
+    least, most = min(cell.rounds), max(cell.rounds)
+    have = (
+        f"{names.get(least, f'{least} runs')} a side"
+        if least == most
+        else f"{cell.rounds[0]} and {cell.rounds[1]} runs"
+    )
+    return f"{have}; three a side are needed for a verdict"
+
+
+def became(pair: Pair, cell: Cell) -> str:
+    """What a figure did: `E2E p95 at 32 in flight became 14.2x faster (13.5 to 15.0, 3 + 3 rounds)`."""
+    for value, whose in ((cell.candidate, "candidate"), (cell.baseline, "baseline")):
+        if value == math.inf:
+            return f"{where(pair, cell)} is infinite on the {whose} alone: too many of its attempts failed"
+    gain = 1.0 if cell.gain is None else cell.gain
+    return (
+        f"{where(pair, cell)} became {change(gain, *comparatives(cell.figure))} ({_backing(cell, inverted=gain < 1)})"
+    )
+
+
+def not_comparable(undeclared: Sequence[Difference]) -> str:
+    """The headline where somebody changed something without saying so."""
+    names = [item.name for item in undeclared]
+    if len(undeclared) == 1:
+        what = undeclared[0].words.rstrip(".")
+        pronoun = "it"
+    else:
+        what, pronoun = f"{', '.join(names[:-1])} and {names[-1]} differ", "them"
+    either = ",".join(names)
+    return (
+        f"not comparable: {what}, which nobody declared; accept {pronoun} with --accept {either} or name {pronoun} "
+        f"with --changed {either}"
+    )
+
+
+def no_figure(deciding: Deciding, cell: Cell | None) -> str:
+    """The headline where the deciding figure is not there on both sides."""
+    why = (cell.why if cell is not None else "") or "it was not measured on both sides"
+    named = f"{deciding.figure.words} at {deciding.level.words} over {holding.class_words(deciding.workload)}"
+    return f"cannot be judged: {named}: {why}"
+
+
+def without_claim(pair: Pair, cell: Cell) -> tuple[str, str]:
+    """Word and headline where nothing is claimed."""
+    up, down = comparatives(cell.figure)
+    if not holding.repeated(cell):
+        return "not repeated", f"not repeated: {became(pair, cell)}; {_few(cell)}"
+    if cell.word in ("faster", "slower"):
+        return cell.word, f"{up if cell.word == 'faster' else down}: {became(pair, cell)}"
+    if cell.word == "no difference shown":
+        return cell.word, f"{cell.word}: {where(pair, cell)}: {times(cell.gain)} ({_backing(cell)})"
+    why = f"; {cell.why}" if cell.why else ""
+    return "cannot be judged", f"cannot be judged: {became(pair, cell)}{why}"
+
+
+def of_claim(pair: Pair, cell: Cell, claim: Claim, tolerance: float, places: Places) -> tuple[str, str]:
+    """Word and headline of a claim."""
+    factor = claimed(claim.factor)
+    if not holding.repeated(cell):
+        said = f"not repeated: {became(pair, cell)}, {factor} is claimed; {_few(cell)}"
+        return "cannot be judged", f"cannot be judged: {said}"
+    if places.here and places.elsewhere:
+        holds = f"{factor} {cell.figure.words} holds {listed(places.here)}; not {listed(places.elsewhere)}"
+        return "partly", f"partly: {holds}"
+    found = holding.standing(cell, claim.factor, tolerance)
+    word, sentence = CLAIM[found](pair, cell, factor)
+    return word, f"{word}: {sentence}"
+
+
+def _holds(pair: Pair, cell: Cell, factor: str) -> tuple[str, str]:
+    return "supported", f"{became(pair, cell)}; {factor} is claimed"
+
+
+def _direction(pair: Pair, cell: Cell, factor: str) -> tuple[str, str]:
+    size, between = times(cell.gain), span(cell.low, cell.high)
+    rounds = f"{cell.rounds[0]} + {cell.rounds[1]} rounds"
+    return "direction confirmed, size not", f"{size} ({between}), not {factor}: {where(pair, cell)}, {rounds}"
+
+
+def _fails(pair: Pair, cell: Cell, factor: str) -> tuple[str, str]:
+    worse = cell.gain == 0 or (cell.high is not None and cell.high < 1)
+    got = became(pair, cell) if worse else f"{where(pair, cell)}: {times(cell.gain)} ({_backing(cell)})"
+    return "not supported", f"{got}, not {factor}"
+
+
+def _unsure(pair: Pair, cell: Cell, factor: str) -> tuple[str, str]:
+    got, why = became(pair, cell), f"; {cell.why}" if cell.why else ""
+    if cell.word == "no word":
+        return "cannot be judged", f"{got}, {factor} is claimed, and this figure has no word here{why}"
+    if cell.low is None or cell.high is None:
+        return "cannot be judged", f"{got}, so there is no interval to hold {factor} against{why}"
+    unsure = f"that may be the {factor} that is claimed, and may be far from it"
+    return "cannot be judged", f"{got}: {unsure}; more rounds, or longer ones, would tell{why}"
+
+
+CLAIM: dict[Standing, Callable[[Pair, Cell, str], tuple[str, str]]] = {
+    "holds": _holds,
+    "direction": _direction,
+    "fails": _fails,
+    "unsure": _unsure,
+}
+"""Word and sentence for how a claim stands in the cell that decides."""
+
+
+def listed(phrases: Sequence[str]) -> str:
+    """Phrases as one: `a, b and c`."""
+    return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"

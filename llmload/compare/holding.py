@@ -1,0 +1,98 @@
+"""Whether a claimed factor holds in a cell, and where else. Cells in, words out: knows no runs.
+
+With the factor F that is claimed, the 95 % interval [low, high] of the gain and a tolerance (5 %):
+
+    holds       low >= F (1 - tolerance): the claim may be this much too round
+    direction   low > 1 and high < F: better, and not by so much
+    fails       high < F otherwise
+    unsure      the interval reaches F, and as well lies far below it
+
+Where no percentile is finite there is no interval: a candidate that never finishes fails, anything else is unsure. Of
+cells that do not decide, only those whose interval ends below F (1 - tolerance) count as places where a claim does not
+hold: they are many, and one of them misses F by chance.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from llmload.compare.cells import Cell, Deciding
+from llmload.compare.claims import Claim
+from llmload.compare.words import span, times
+
+LEAST_ROUNDS = 3
+"""Rounds of each side behind a verdict: fewer do not show how much runs differ by themselves."""
+
+Standing = Literal["holds", "direction", "fails", "unsure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where else a claim holds, and where it does not; each a phrase with figures."""
+
+    here: tuple[str, ...]
+    elsewhere: tuple[str, ...]
+    """Where it does not hold."""
+
+
+def repeated(cell: Cell) -> bool:
+    """Whether there are enough rounds of both sides."""
+    return min(cell.rounds) >= LEAST_ROUNDS
+
+
+def standing(cell: Cell, factor: float, tolerance: float) -> Standing:
+    """How a claimed factor stands in a cell; whether that is repeated is not asked here."""
+    if cell.gain == 0:
+        return "fails"
+    if cell.gain is None or cell.low is None or cell.high is None or cell.word in ("no word", "cannot be judged"):
+        return "unsure"
+    if cell.low >= factor * (1 - tolerance):
+        return "holds"
+    if cell.high >= factor:
+        return "unsure"
+    return "direction" if cell.low > 1 else "fails"
+
+
+def places(claim: Claim, deciding: Deciding, cells: Sequence[Cell], tolerance: float) -> Places:
+    """Where a claim holds and where not, of what it leaves open: levels without one named, classes without one named.
+
+    Levels are looked at in the class that decides, classes at the level that decides.
+    """
+    here: list[str] = []
+    elsewhere: list[str] = []
+    decided = next((cell for cell in cells if _is(cell, deciding)), None)
+    levels = [cell for cell in cells if cell.figure == deciding.figure and cell.workload == deciding.workload]
+    classes = [cell for cell in cells if cell.figure == deciding.figure and cell.level == deciding.level]
+    looked = [(cell, f"at {cell.level.words}") for cell in levels if claim.concurrency is None]
+    looked += [(cell, f"for {cell.workload}") for cell in classes if claim.workload is None and cell not in levels]
+    if claim.concurrency is not None and decided is not None:
+        looked.insert(0, (decided, f"over {class_words(deciding.workload)}"))
+    for cell, where in looked:
+        if not repeated(cell):
+            continue
+        found = standing(cell, claim.factor, tolerance)
+        if found == "holds":
+            here.append(f"{where} ({figures(cell)})")
+        elif found in ("direction", "fails") and misses(cell, claim.factor, tolerance):
+            elsewhere.append(f"{where} ({figures(cell)})")
+    return Places(tuple(here), tuple(elsewhere))
+
+
+def _is(cell: Cell, deciding: Deciding) -> bool:
+    return (cell.figure, cell.level, cell.workload) == (deciding.figure, deciding.level, deciding.workload)
+
+
+def misses(cell: Cell, factor: float, tolerance: float) -> bool:
+    """Whether it lies below the claim by more than the tolerance, however it is read."""
+    return cell.gain == 0 or (cell.high is not None and cell.high < factor * (1 - tolerance))
+
+
+def figures(cell: Cell) -> str:
+    """The gain with its interval: `2.0x (1.9 to 2.1)`."""
+    between = span(cell.low, cell.high)
+    return times(cell.gain) + (f", {between}" if between else "")
+
+
+def class_words(workload: str) -> str:
+    """A class in a sentence."""
+    return "all classes" if workload == "all" else f"class {workload}"
