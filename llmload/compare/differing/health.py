@@ -1,0 +1,92 @@
+"""What is wrong with the runs of a comparison themselves: sentences for the verdict. Pure; judges no figure."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from llmload.compare.differing.hardware import gpus
+from llmload.compare.differing.part import walk
+from llmload.compare.sides import Level, Pair, Side
+from llmload.report.building import Built
+
+FAILURES = 0.01
+"""Shares of failures above it are told …"""
+UNLIKE = 0.01
+"""… and shares that differ by more than this, a point."""
+BOUND = "generator-bound"
+"""Reasons of a verdict with this word are told in a sentence of their own."""
+
+
+def health(pair: Pair) -> tuple[str, ...]:
+    """One sentence for each thing that weakens what this pair of sides can tell; none where nothing does."""
+    sides = (("baseline", pair.baseline), ("candidate", pair.candidate))
+    found = [sentence for role, side in sides for sentence in _of_side(role, side)]
+    found += _failures(pair)
+    return tuple(dict.fromkeys([*found, *_rounds(pair)]))
+
+
+def _of_side(role: str, side: Side) -> Iterator[str]:
+    for at, built in enumerate(side.rounds):
+        one = f"the {role}" if len(side.rounds) == 1 else f"round {at + 1} of the {role}"
+        if built.verdict.word != "OK":
+            reasons = [reason for reason in built.verdict.reasons if BOUND not in reason]
+            why = f": {reasons[0]}" if reasons else ""
+            more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+            yield f"{one} is {built.verdict.word}{why}{more}"
+        bound = [item.step.label for item in built.steps if item.health.bound]
+        if bound:
+            yield f"{one} is generator-bound at {', '.join(bound)}: there it says nothing about the server"
+        if shared := _shared(built):
+            yield f"{one} ran on a shared GPU: {shared}; what the others do is in its figures"
+
+
+def _shared(built: Built) -> str:
+    """GPUs on which more than one process held memory."""
+    names = [f"GPU {row.get('gpu')}" for row in gpus(built) if row.get("shared") is True]
+    return ", ".join(dict.fromkeys(names))
+
+
+def share(side: Side, level: Level, workload: str = "all") -> tuple[int, int]:
+    """Failures and attempts of a side at a level, all rounds together; what a user's stop cut is left out."""
+    failed = attempts = 0
+    for at in range(len(side.rounds)):
+        row: dict[str, Any] = side.row(at, level, workload) or {}
+        counted = (row.get("started") or 0) - (row.get("cancelled") or 0)
+        attempts += counted
+        failed += counted - (row.get("ok") or 0)
+    return failed, attempts
+
+
+def _failures(pair: Pair) -> Iterator[str]:
+    """Failures over 1 %, and shares of failures that are unlike, at the levels that both have."""
+    for level in pair.levels:
+        shares = []
+        for role, side in (("baseline", pair.baseline), ("candidate", pair.candidate)):
+            failed, attempts = share(side, level)
+            shares.append(failed / attempts if attempts else None)
+            if attempts and failed / attempts > FAILURES:
+                yield f"{failed / attempts:.1%} of the {role}'s {attempts:,} attempts failed at {level.words}"
+        mine, theirs = shares
+        if mine is not None and theirs is not None and abs(theirs - mine) > UNLIKE:
+            yield (
+                f"failures are unlike at {level.words}: {mine:.1%} of the baseline's attempts, {theirs:.1%} of the "
+                "candidate's; percentiles over all attempts count them as never finished"
+            )
+
+
+def _rounds(pair: Pair) -> Iterator[str]:
+    """Unlike numbers of rounds, and rounds that a side lacks."""
+    counts = len(pair.baseline.rounds), len(pair.candidate.rounds)
+    if counts[0] != counts[1]:
+        yield f"unlike numbers of rounds: {counts[0]} of the baseline, {counts[1]} of the candidate"
+    for role, side in (("baseline", pair.baseline), ("candidate", pair.candidate)):
+        if skipped := ", ".join(str(number) for number in _skipped(side)):
+            yield f"the {role} has no round {skipped}, though it has later ones: skipped, or taken out"
+
+
+def _skipped(side: Side) -> list[int]:
+    """Numbers of rounds (as scenarios count them, from 0) that are missing between others."""
+    numbers = [walk(built, "scenario", "round") for built in side.rounds]
+    known = {number for number in numbers if type(number) is int}
+    if len(known) < len(numbers) or not known:
+        return []
+    return [number for number in range(min(known), max(known)) if number not in known]
