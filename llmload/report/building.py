@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from llmload.exits import VERDICTS, Exit
-from llmload.report import columns, doubts, facts, gates, observer, positions, rows, verdict
+from llmload.report import columns, cost, doubts, facts, gates, observer, positions, rows, verdict
 from llmload.report.columns import Table
 from llmload.report.doubts.case import Case
 from llmload.report.facts import Facts
@@ -53,6 +53,11 @@ class Built:
             self.summary["rows"], {item.step.index: item.health.workers_needed for item in self.steps}
         )
         return found if self.soak is None else [*found, soak_table.table(self.soak, soak)]
+
+    @property
+    def cheapest(self) -> str:
+        """A sentence on the highest step within the SLO, and what it costs there."""
+        return cost.at_best(self.summary["rows"])
 
     @property
     def exit_code(self) -> Exit:

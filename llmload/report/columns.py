@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmload.record.samples import SPOIL
+from llmload.report import cost
 from llmload.report.figures import look_up
 from llmload.report.percentiles import mark
 from llmload.report.rows import ALL
@@ -18,14 +19,17 @@ TABLES = {
     "tried": "All attempts: a failure counts as never finished",
     "planned": "From the schedule: latency counted from the moment at which a request was planned, successes only",
     "load": "The load, and what it brought",
+    "cost": "What it cost",
     "gpu": "What the GPUs did",
     "server": "What the server said of itself",
 }
 """The tables, in order, with their titles. `planned` is that of an open loop."""
-WHOLE = ("load", "gpu", "server")
+WHOLE = ("load", "cost", "gpu", "server")
 """Those that have one line for each step."""
 IF_SAMPLED = ("gpu", "server")
-"""Those that are there where something was sampled."""
+"""Those that are there where something was sampled …"""
+IF_PRICED = ("cost",)
+"""… and where something has a price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +76,25 @@ def _held_down(*reasons: str) -> Callable[[dict[str, Any]], float | None]:
     return seconds
 
 
+def _paid(key: str) -> Callable[[dict[str, Any]], float | None]:
+    """A figure of the row that stands beside what it cost; None where that is not known."""
+
+    def figure(row: dict[str, Any]) -> float | None:
+        value: float | None = row[key]
+        return None if row["cost"] is None else value
+
+    return figure
+
+
 DERIVED: dict[str, Callable[[dict[str, Any]], float | None]] = {
     "reached_per_s": _reached,
     "gpu_memory_gib": _memory,
     "gpu_above_idle": _above_idle,
     "gpu_capped_s": _held_down("sw_power_cap"),
     "gpu_throttled_s": _held_down(*SPOIL),
+    "cost_tokens_per_s": _paid("output_tokens_per_s"),
+    "cost_requests_per_s": _paid("requests_per_s"),
+    "cost_goodput_share": _paid("goodput_share"),
 }
 """Figures of a table that are made of others of its row."""
 IF_NOT_SENT = ("planned", "not_sent")
@@ -98,6 +115,7 @@ WRITERS: dict[str, Callable[[Any], str]] = {
     "window": lambda s: f"{s:,.1f}" if s < 1000 else f"{s:,.0f}",
     "percent": lambda share: "0" if share == 0 else f"{share * 100:.1f}",
     "seen": lambda s: "0" if s == 0 else _number(s),
+    "money": cost.written,
 }
 
 COLUMNS: tuple[Column, ...] = (
@@ -154,6 +172,11 @@ COLUMNS: tuple[Column, ...] = (
     Column("generator.cpu_max", "generator", "CPU %", "percent", ("load",)),
     Column("generator.loop_lag_p99_ms", "generator", "lag ms", "number", ("load",)),
     Column("generator.stamp_lag_p99_ms", "generator", "stamp ms", "number", ("load",)),
+    Column("cost_tokens_per_s", "output", "tokens/s", "number", ("cost",)),
+    Column("cost_requests_per_s", "requests", "ok/s", "number", ("cost",)),
+    Column("cost_goodput_share", "within", "SLO %", "percent", ("cost",)),
+    Column("cost.per_million_output_tokens", "cost of", "1M output tokens", "money", ("cost",)),
+    Column("cost.per_1000_requests", "cost of", "1,000 requests", "money", ("cost",)),
     Column("gpu.n_gpus", "", "GPUs", "count", ("gpu",)),
     Column("gpu.power_mean_watts", "power", "W", "number", ("gpu",)),
     Column("gpu.joules_per_output_token", "J/token", "all", "number", ("gpu",)),
@@ -233,7 +256,7 @@ def tables(rows: Sequence[dict[str, Any]], sufficed: Mapping[int, int | None] | 
         for name, title in TABLES.items()
         if name != "planned" or open_loop
     ]
-    return [table for table in found if table.columns or table.name not in IF_SAMPLED]
+    return [table for table in found if table.columns or table.name not in (*IF_SAMPLED, *IF_PRICED)]
 
 
 def asked(rows: Sequence[dict[str, Any]]) -> tuple[str, str]:

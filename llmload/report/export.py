@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from llmload.report import facts, rows
+from llmload.report import cost, facts, rows
 from llmload.report.figures import COUNTED
 from llmload.report.telemetry import gpus, servers
 
@@ -42,6 +42,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "all": ("n", "p50", "p90", "p95", "p99"),
     "ttft_ms": ("ok", "all"),
     "e2e_ms": ("ok", "all"),
+    "cost": cost.BLOCK,
     "gpu": gpus.BLOCK,
     "server": servers.BLOCK,
     "generator": ("bound", "cpu_max", "loop_lag_p99_ms", "stamp_lag_p99_ms", "workers"),

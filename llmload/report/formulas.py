@@ -1,9 +1,9 @@
 """The formulas that stand under the tables, in the words of the trade."""
 
-from llmload.report import slip
+from llmload.report import cost, slip
 from llmload.report.facts import Facts
 from llmload.report.percentiles import percentile
-from llmload.report.rows import stall_ms
+from llmload.report.rows import gpus_paid, stall_ms
 from llmload.report.soak import table as soak_table
 
 
@@ -38,6 +38,7 @@ def under(table: str, facts: Facts) -> list[tuple[str, str]]:
             ("tokens/s", "in: prompt tokens of successes / the window's seconds; peak: highest whole second, streamed"),
             ("generator", "highest CPU of a worker (one core = 100 %), p99 of its loop's lag, p99 of the stamps' lag"),
         ],
+        "cost": _cost(facts),
         "gpu": [
             ("W", "energy used inside the window (counters, at both edges) / its seconds, of all GPUs together"),
             ("J/token", "that energy / tokens streamed inside the window; over idle: less what the GPUs drew before"),
@@ -63,3 +64,23 @@ def _slip(facts: Facts) -> str:
     found = ((step, slip.of(facts, step)) for step in facts.steps)
     told = [f"{percentile(late, 50):.2f} and {late[-1]:.1f} at {step.label}" for step, late in found if len(late)]
     return f"sent - planned in ms, median and most: {'; '.join(told) or 'nothing was sent'}"
+
+
+def _cost(facts: Facts) -> list[tuple[str, str]]:
+    """What is paid, and what it is divided by."""
+    price, gpus = cost.prices(facts.scenario), gpus_paid(facts)
+    if not cost.priced(price):
+        return []
+    counted = "" if price.gpus is not None else " (as many as were seen)"
+    paid = ("paid", cost.basis(price, gpus, counted=counted))
+    if cost.of_gpus(price):
+        return [
+            paid,
+            ("1M tokens", "that x the window's hours / output tokens streamed inside the window x 1,000,000"),
+            ("requests", "that x the window's hours / requests that were ok x 1,000; idle hours cost extra"),
+        ]
+    return [
+        paid,
+        ("1M tokens", "of requests that were ok, input and output as far as priced / their output tokens x 1,000,000"),
+        ("requests", "the same / requests that were ok x 1,000"),
+    ]

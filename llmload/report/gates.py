@@ -17,6 +17,7 @@ from typing import Any
 from llmload.exits import Exit, Stop
 from llmload.record.record import FLAGS, OUTCOMES
 from llmload.record.samples import REASONS
+from llmload.report import cost
 from llmload.report.figures import look_up
 from llmload.report.telemetry import gpus, servers
 
@@ -58,11 +59,10 @@ PARTS: dict[str, tuple[str, ...]] = {
     "generator": ("bound", "cpu_max", "loop_lag_p99_ms", "stamp_lag_p99_ms", "workers"),
     "gpu": (*(name for name in gpus.BLOCK if name != HELD), *(f"{HELD}.{reason}" for reason in REASONS)),
     "server": servers.BLOCK,
+    "cost": cost.BLOCK,
 }
 """What can stand behind the first dot of a figure that is a block; such a figure alone is no number."""
-OPEN = ("cost",)
-"""Blocks whose parts are not fixed here."""
-WORDS = ("token_source", "server.engine")
+WORDS = ("token_source", "server.engine", "cost.currency")
 FLAGGED = (("generator", "bound"),)
 """Figures that are a word, and that are true or false; all others are numbers."""
 
@@ -114,8 +114,6 @@ def parse(text: str) -> Gate:
 def _part(text: str, figure: tuple[str, ...]) -> None:
     """Raises Stop(USAGE) for a part that no row can have: such a gate could never hold, and that after the load."""
     name, part = figure[0], ".".join(figure[1:])
-    if name in OPEN:
-        return
     parts = PARTS.get(name, ())
     if parts and part not in parts:
         slip = f"{name} has no {part!r}" if part else f"{name} is a block and no number"
@@ -131,7 +129,7 @@ def _fits(text: str, figure: tuple[str, ...], sign: str, value: float | str | bo
         wanted, kind = ("a word", str) if name in WORDS else ("true or false", bool)
         if sign not in ("==", "!=") or not isinstance(value, kind):
             raise Stop(f"--gate {text!r}: {name} is no number; expected == or != and {wanted}", Exit.USAGE)
-    elif isinstance(value, str | bool) and figure[0] not in OPEN:
+    elif isinstance(value, str | bool):
         word = str(value).lower() if isinstance(value, bool) else repr(value)
         raise Stop(f"--gate {text!r}: {word} is no number; expected for example '{name}{sign}500'", Exit.USAGE)
 

@@ -20,13 +20,12 @@ def told(facts: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def what(facts: Facts) -> list[tuple[str, str]]:
-    """The facts a reader needs first, as (name, text)."""
+    """What stands behind the seven conditions (`seven`), as (name, text): where, when, by whom."""
     run, scenario = facts.run, facts.scenario
     environment = run.get("environment") or {}
     server, client = environment.get("server") or {}, environment.get("client") or {}
     preflight = run.get("preflight") or {}
     sending = run.get("sending") or {}
-    model = server.get("model") or sending.get("model") or scenario.get("model") or UNKNOWN
     endpoint = sending.get("base_url") or server.get("url") or UNKNOWN
     header = server.get("server_header") or preflight.get("server")
     versions = run.get("versions") or {}
@@ -40,16 +39,14 @@ def what(facts: Facts) -> list[tuple[str, str]]:
     ]
     labels = {**(scenario.get("labels") or {}), **(run.get("labels") or {})}
     rows = [
-        ("model", str(model)),
         ("endpoint", f"{endpoint}  ({api(facts)}{f', server {header}' if header else ''})"),
         ("scenario", f"{scenario.get('name') or UNKNOWN}, seed {run.get('seed', scenario.get('seed', UNKNOWN))}"),
-        ("load", load(facts)),
         ("when", when(run)),
         ("client", ", ".join(str(part) for part in machine if part) or UNKNOWN),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions.items()) or UNKNOWN),
     ]
     if facts.brief:
-        rows.insert(4, ("left out", left_out(facts)))
+        rows.insert(2, ("left out", left_out(facts)))
     if labels:
         rows.append(("labels", ", ".join(f"{name}={value}" for name, value in labels.items())))
     return rows

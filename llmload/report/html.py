@@ -5,7 +5,7 @@ from markupsafe import Markup
 
 from llmload import __version__
 from llmload.plain import one_line
-from llmload.report import columns, failures, formulas, head, lengths, observer, plots, positions
+from llmload.report import columns, failures, formulas, head, lengths, observer, plots, positions, questions, seven
 from llmload.report.building import Built
 from llmload.report.columns import MARKS, Table
 
@@ -25,7 +25,12 @@ def text(built: Built) -> str:
     return environment.get_template("report.html.j2").render(
         built=built,
         version=__version__,
+        seven=(known := seven.of(built.facts)),
+        lacking=seven.lacking(known),
+        seven_title=seven.TITLE,
         what=head.what(built.facts),
+        questions=questions.of(built),
+        questions_title=questions.TITLE,
         tables=[(table, heads(table), formulas.under(table.name, built.facts)) for table in built.tables],
         asked=" ".join(columns.asked(built.summary["rows"])),
         failures=failures.find(built.facts),

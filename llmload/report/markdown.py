@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from llmload.plain import one_line
-from llmload.report import columns, failures, formulas, head, lengths, observer
+from llmload.report import columns, failures, formulas, head, lengths, observer, questions, seven
 from llmload.report.building import Built
 from llmload.report.columns import Table
 from llmload.report.lengths import Lengths
@@ -13,6 +13,7 @@ def text(built: Built) -> str:
     """The file."""
     parts = [f"# {_plain(str(built.summary['run']))}", ""]
     parts += [_verdict(built), ""]
+    parts += [*_seven(built), ""]
     parts += _pairs(("", ""), head.what(built.facts))
     if built.soak is not None:
         parts += ["", f"Soak: **{built.soak.verdict.word}**", ""]
@@ -23,13 +24,23 @@ def text(built: Built) -> str:
         if table.lines:
             parts += ["", f"## {table.title}", "", *_table(table), ""]
             parts += [f"- {name}: {_plain(words)}" for name, words in formulas.under(table.name, built.facts)]
+            parts += [f"- at best: {_plain(built.cheapest)}"] if table.name == "cost" else []
     if not built.summary["rows"]:
         parts += ["", "The run has no step: nothing was measured."]
     parts += _observed(built)
     parts += _lengths(lengths.find(built.facts))
     parts += _failures(built)
     parts += ["", "## Settings", "", *_pairs(("setting", "value"), head.settings(built.facts))]
+    parts += ["", f"## {questions.TITLE}", ""]
+    parts += [f"- **{item.question}** {_plain(item.answer)}" for item in questions.of(built)]
     return "\n".join(parts) + "\n"
+
+
+def _seven(built: Built) -> list[str]:
+    known = seven.of(built.facts)
+    lacking = seven.lacking(known)
+    rows = _pairs((seven.TITLE, "as this run had it"), [(item.name, item.shown) for item in known])
+    return [*rows, *(["", _plain(f"{seven.MARK} {lacking}")] if lacking else [])]
 
 
 def _verdict(built: Built) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llmload.record.record import CUT_BY_FAULT, CUT_BY_USER
-from llmload.report import generator, inflight, throughput
+from llmload.report import cost, generator, inflight, throughput
 from llmload.report.facts import Facts
 from llmload.report.percentiles import attempts, percentile, successes
 from llmload.report.steps import Step
@@ -226,7 +226,7 @@ def _row(facts: Facts, columns: _Columns, part: _Part) -> dict[str, Any]:
     window = step.window_s or None
     failures = counted - ok
     goods = None if columns.good is None else int((columns.good & chosen).sum())
-    return {
+    row: dict[str, Any] = {
         "step": step.index,
         "concurrency": step.concurrency,
         "rate": step.rate,
@@ -278,6 +278,15 @@ def _row(facts: Facts, columns: _Columns, part: _Part) -> dict[str, Any]:
         "server": _server(facts, part),
         "generator": _generator(part.health, columns.stamp_lag[measured]) if part.whole else None,
     }
+    if part.whole:
+        price = cost.prices(facts.scenario)
+        row["cost"] = cost.block(price, gpus_paid(facts), row)
+    return row
+
+
+def gpus_paid(facts: Facts) -> int | None:
+    """How many GPUs serve: as the scenario says, else as many as were seen; one that was lost is paid all the same."""
+    return cost.prices(facts.scenario).gpus or len(facts.telemetry.gpus) or None
 
 
 def _figure(values: Floats, failures: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from llmload.plain import one_line
-from llmload.report import columns, failures, formulas, grid, head
+from llmload.report import columns, failures, formulas, grid, head, questions, seven
 from llmload.report.building import Built
 from llmload.report.columns import MARKS, Table
 from llmload.report.grid import Head
@@ -39,13 +39,14 @@ def text(built: Built, width: int = WIDTH) -> str:
 def rendered(built: Built, width: int = WIDTH) -> RenderableType:
     """A report for rich, in so many columns."""
     rows = built.summary["rows"]
-    parts: list[RenderableType] = [Text(), _pairs(head.what(built.facts)), Text()]
+    parts: list[RenderableType] = [Text(), _head(built), Text()]
     if not rows:
         parts.append(Text("  the run has no step: nothing was measured", style="bold red"))
     for table in built.short_tables:
         if table.lines:
             parts += [_title(table.title), *_table(table, width), *_marks(table)]
-            parts += [_pairs(formulas.under(table.name, built.facts), "dim"), Text()]
+            parts.append(_pairs(formulas.under(table.name, built.facts), "dim"))
+            parts += [_pairs([("at best", built.cheapest)]), Text()] if table.name == "cost" else [Text()]
     if built.observed is not None:
         parts += [_pairs([("observer check", built.observed.line)]), Text()]
     parts += _failures(built)
@@ -69,8 +70,24 @@ def rendered(built: Built, width: int = WIDTH) -> RenderableType:
     if built.failed:
         parts.append(Text(f" {built.failed}", style="bold red"))
     if (built.folder / "report.html").exists():
+        parts.append(Text(f" ask:     {questions.counted(questions.of(built))}"))
         parts.append(Text(f" files:   {built.folder}/report.html, report.md, table.csv, summary.json"))
     return Group(*parts)
+
+
+def _head(built: Built) -> RenderableType:
+    """The seven conditions, each unknown one marked, and what stands behind them."""
+    grid = RichTable.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    known = seven.of(built.facts)
+    for item in known:
+        grid.add_row(item.name, Text(one_line(item.shown), style="" if item.whole else "yellow"))
+    if lacking := seven.lacking(known):
+        grid.add_row("", Text(f"{seven.MARK} {lacking}", style="yellow"))
+    for name, words in head.what(built.facts):
+        grid.add_row(Text(one_line(name)), Text(one_line(words)))
+    return Padding(grid, (0, 0, 0, 1))
 
 
 def _title(words: str) -> Text:

@@ -47,7 +47,7 @@ ROWS = [row(0, 1), row(0, 1, "short", success_share=1.0), row(1, 32, success_sha
         ("token_source==server", True),
         ("token_source!=server", False),
         ("ttft_ms.p99<=500", False),  # not measured
-        ("cost<=1", False),
+        ("cost.per_1000_requests<=1", False),  # no price
         ("gpu.power_mean_watts<=1", False),
         ("success_share>=0.5@7", False),  # no such step
         ("huge/success_share>=0.5", False),  # no such class
@@ -105,6 +105,8 @@ def test_words_say_what_and_where() -> None:
         ("from_schedule.e2e_ms.p51<=20", "has no 'e2e_ms.p51'"),
         ("ttft_ms<=1", "ttft_ms is a block and no number"),
         ("outcomes<=5", "outcomes is a block and no number"),
+        ("cost<=1", "cost is a block and no number; expected cost. and one of: currency, per_million_output_tokens"),
+        ("cost.currency<=1", "cost.currency is no number; expected == or != and a word"),
         ("outcomes.ratelimited<=5", "outcomes has no 'ratelimited'"),
         ("success_share.p50>=0.9", "success_share has no parts"),
         ("success_share==true", "true is no number"),
@@ -131,4 +133,4 @@ def test_every_figure_of_a_row_can_be_a_gate(tmp_path: Any) -> None:
     assert made["ttft_ms"]["all"].keys() == set(gates.ATTEMPTS)
     assert made["generator"].keys() == set(gates.PARTS["generator"])
     blocks = {name for name, value in made.items() if isinstance(value, dict)}
-    assert blocks == gates.PARTS.keys() - {"gpu", "server"}  # nothing was sampled
+    assert blocks == gates.PARTS.keys() - {"gpu", "server", "cost"}  # nothing was sampled, nothing has a price

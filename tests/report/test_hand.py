@@ -66,7 +66,7 @@ def test_levels_that_were_held_are_rows(built: Built) -> None:
 def test_the_others_are_told_in_one_note(built: Built) -> None:
     """How many, which and for how long, in every format for people; their failures are nobody's figures."""
     what = dict(head.what(built.facts))
-    assert what["load"] == "closed loop, set by hand: 1, 4, 4, 1 in flight"
+    assert head.load(built.facts) == "closed loop, set by hand: 1, 4, 4, 1 in flight"
     assert what["left out"] == "2 levels were held too short for a row: 2 in flight for 3 s, 9 in flight for 1 s"
     assert dict(head.settings(built.facts))["window"] == "for as long as the level was held"
     for kind, render in files.FORMATS.items():

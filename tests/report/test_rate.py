@@ -171,7 +171,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 def test_the_head_says_which_model_it_was(three: Built) -> None:
     """Open loop, arrivals, rates, limit; the others by their words."""
-    assert dict(head.what(three.facts))["load"] == (
+    assert head.load(three.facts) == (
         "open loop, Poisson arrivals, 2, 5, 10 requests/s, at most 512 in flight, window of 60 s"
     )
     assert head.arrivals({"arrivals": "gamma", "burstiness": 0.5}) == "arrivals in gamma gaps of burstiness 0.5"

@@ -10,7 +10,7 @@ import pytest
 
 from llmload.exits import Exit, Stop
 from llmload.record.runfolder import write_json
-from llmload.report import building, files, head
+from llmload.report import building, files, head, questions
 from llmload.report.throughput import MOST_SECONDS
 from tests.report.synthetic import START, by_rate, record, scenario, step, write
 
@@ -87,6 +87,7 @@ def test_every_value_of_the_other_kinds_of_load(tmp_path: Path, kind: str) -> No
                 continue
             head.what(built.facts)
             head.settings(built.facts)
+            questions.of(built)
     assert len(refused) > 50
     assert all("run.json: " in message for message in refused)
 

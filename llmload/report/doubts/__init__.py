@@ -6,7 +6,18 @@ several have the same trouble. Adding a doubt is adding a function to the list.
 
 from collections.abc import Callable, Iterator
 
-from llmload.report.doubts import answers, arrivals, enough, failing, gpus, observing, ourselves, servers, timing
+from llmload.report.doubts import (
+    answers,
+    arrivals,
+    enough,
+    failing,
+    gpus,
+    observing,
+    ourselves,
+    prices,
+    servers,
+    timing,
+)
 from llmload.report.doubts.case import Case
 
 Doubt = Callable[[Case], Iterator[str]]
@@ -58,6 +69,7 @@ DOUBTS: tuple[Doubt, ...] = (
     servers.tokens,
     servers.unseen,
     gpus.faults,
+    gpus.shared,
     gpus.busy_before,
     gpus.hosts,
     gpus.badly_seen,
@@ -65,6 +77,7 @@ DOUBTS: tuple[Doubt, ...] = (
     gpus.integrated,
     gpus.capped,
     gpus.sources,
+    prices.unreckoned,
     ourselves.abandoned,
     ourselves.cold_connections,
 )

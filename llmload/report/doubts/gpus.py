@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from llmload.record.samples import SPOIL
+from llmload.report import seven
 from llmload.report.doubts.case import Case, at, listed, percent
 from llmload.report.steps import Step
 from llmload.report.telemetry import gpus, series
@@ -141,6 +142,15 @@ def integrated(case: Case) -> Iterator[str]:
         yield (
             f"{listed(dict.fromkeys(name for _, name in found))} has no energy counter: its energy is power over time, "
             "which misses what happens between two samples. Compare energy only with runs measured in the same way"
+        )
+
+
+def shared(case: Case) -> Iterator[str]:
+    """Cards on which others hold memory too: nobody knows what they did meanwhile."""
+    if found := seven.shared(case.facts):
+        yield (
+            f"{listed(found)} was shared with others when the run began: what they did meanwhile is in these figures, "
+            "and cannot be taken out of them. Repeat on a card of its own, or compare nothing with it"
         )
 
 
