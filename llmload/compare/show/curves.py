@@ -1,0 +1,198 @@
+"""Pictures of both sides against the load: percentiles, throughput against latency, memory and power of GPUs.
+
+One point is the geometric mean of a side's rounds. Draws on axes alone.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from llmload.compare.comparison import Compared
+from llmload.compare.figures import FIGURES, Figure
+from llmload.compare.show import measured
+from llmload.compare.show.inks import SIDES
+from llmload.compare.sides import Level, Side
+from llmload.report.rows import ALL
+
+Draw = Callable[[Axes, Compared], str | None]
+"""Draws on axes and returns the sentence under the title; None if there is nothing to draw."""
+
+POWER = Figure("power", "GPU", "power", ("gpu", "power_mean_watts"), lower=True, unit="W")
+SHIFT = 0.015
+"""Points of both sides stand so far left and right of their level, as a share of the axis: whiskers do not meet."""
+
+
+def sides(compared: Compared) -> tuple[tuple[Side, str, str], ...]:
+    """Both sides with their colours and markers."""
+    both = (compared.pair.baseline, compared.pair.candidate)
+    return tuple((side, *ink) for side, ink in zip(both, SIDES, strict=True))
+
+
+def plain(axis: object) -> None:
+    """Ticks of a logarithmic axis as plain numbers; between powers of ten those of 2 and 5."""
+    axis.set_major_formatter(lambda value, _: f"{value:,g}" if value < 1e6 else f"{value:g}")  # type: ignore[attr-defined]
+    axis.set_minor_formatter(lambda value, _: f"{value:,g}" if f"{value:e}"[0] in "25" else "")  # type: ignore[attr-defined]
+
+
+def _levels(axes: Axes, levels: Sequence[Level]) -> None:
+    """The x axis: what the levels ask for, doubling with equal distance."""
+    asked = [level.asked for level in levels]
+    if min(asked) > 0 and max(asked) > 2 * min(asked):
+        axes.set_xscale("log", base=2)
+    axes.set_xticks(asked, labels=[f"{each:g}" for each in asked], minor=False)
+    axes.set_xticks([], minor=True)
+    rates = any(level.rate is not None for level in levels)
+    axes.set_xlabel("requests per second asked for" if rates else "requests in flight")
+
+
+def _shifted(asked: float, place: int, levels: Sequence[Level]) -> float:
+    """Where a side's point stands beside its level."""
+    low, high = levels[0].asked, levels[-1].asked
+    share = SHIFT * (2 * place - 1)
+    if low > 0 and high > 2 * low:
+        return asked * math.exp(share * math.log(high / low))
+    return asked + share * (high - low)
+
+
+def percentiles(key: str, unit: str, scale: float) -> Draw:
+    """p50 and p95 over all attempts, of the deciding class, with whiskers; triangles where they are infinite."""
+
+    def paint(axes: Axes, compared: Compared) -> str | None:
+        levels, workload = compared.pair.levels, compared.deciding.workload
+        drawn, beyond = False, False
+        for place, (side, colour, marker) in enumerate(sides(compared)):
+            for rank, (percent, line) in enumerate((("p50", "--"), ("p95", "-"))):
+                figure = FIGURES[f"{key}_{percent}"]
+                found = [measured.middle(measured.rounds(side, level, workload, figure)) for level in levels]
+                known = [np.nan if each is None or math.isinf(each) else each * scale for each in found]
+                at = [_shifted(level.asked, place, levels) for level in levels]
+                for x, each in zip(at, found, strict=True):
+                    if each is not None and math.isinf(each):
+                        beyond = True
+                        axes.plot([x], [0.985 - 0.05 * rank], "^", color=colour, markerfacecolor="white",
+                                  transform=axes.get_xaxis_transform(), clip_on=False)  # fmt: skip
+                if all(np.isnan(known)):
+                    continue
+                drawn = True
+                face = colour if percent == "p95" else "white"
+                axes.plot(at, known, line, color=colour, marker=marker, markerfacecolor=face,
+                          label=f"{side.name}, {percent}")  # fmt: skip
+                for x, level, each in zip(at, levels, known, strict=True):
+                    span = None if np.isnan(each) else measured.whiskers(side, level, workload, figure)
+                    if span is not None:
+                        _whisker(axes, x, (span[0] * scale, span[1] * scale), each, colour)
+        if not (drawn or beyond):
+            return None
+        _levels(axes, levels)
+        axes.set_yscale("log")
+        plain(axes.yaxis)
+        axes.set_ylabel(f"{unit} (logarithmic)")
+        _room(axes)
+        axes.legend(ncols=2, loc="upper left")
+        words = f"{_class(workload)}, all attempts. {_sure(compared)}"
+        return words + (" Triangles at the top: infinite, failures reach the percentile." if beyond else "")
+
+    return paint
+
+
+def _class(workload: str) -> str:
+    return "All classes" if workload == ALL else f"Class {workload}"
+
+
+def _sure(compared: Compared) -> str:
+    """What whiskers are."""
+    counts = {len(side.rounds) for side, _, _ in sides(compared)}
+    if counts == {1}:
+        return "Whiskers: 95 % interval over requests; the runs were not repeated."
+    one = " (of a side with one round: the 95 % interval over requests)" if 1 in counts else ""
+    return f"Points: geometric means of the rounds; whiskers: from the lowest round to the highest{one}."
+
+
+def _whisker(axes: Axes, x: float, span: tuple[float, float], middle: float, colour: str) -> None:
+    """An interval; one that goes on for ever is an arrow upwards."""
+    if math.isinf(span[1]):
+        axes.errorbar([x], [middle], yerr=[[middle - min(span[0], middle)], [middle * 0.6]], lolims=[True], fmt="none",
+                      ecolor=colour, elinewidth=1.3, capsize=3)  # fmt: skip
+        return
+    low, high = min(span[0], middle), max(span[1], middle)
+    axes.errorbar([x], [middle], yerr=[[middle - low], [high - middle]], fmt="none", ecolor=colour, elinewidth=1.3,
+                  capsize=3)  # fmt: skip
+
+
+def _room(axes: Axes) -> None:
+    """Room for the legend above a logarithmic axis."""
+    low, high = axes.get_ylim()
+    room = (high / low) ** 0.28
+    axes.set_ylim(low / room**0.2, high * room)
+
+
+def trade(axes: Axes, compared: Compared) -> str | None:
+    """Throughput against E2E p95, a point per level."""
+    workload = compared.deciding.workload
+    drawn = False
+    beyond = []
+    for place, (side, colour, marker) in enumerate(sides(compared)):
+        points = []
+        for level in compared.pair.levels:
+            x = measured.middle(measured.rounds(side, level, workload, FIGURES["tokens"]))
+            y = measured.middle(measured.rounds(side, level, workload, FIGURES["e2e_p95"]))
+            if y is not None and math.isinf(y):
+                beyond.append(f"{side.name} at {level.words}")
+            elif x is not None and y is not None:
+                points.append((x, y / 1000, level))
+        if not points:
+            continue
+        drawn = True
+        axes.plot([x for x, _, _ in points], [y for _, y, _ in points], "-", color=colour, marker=marker,
+                  label=side.name)  # fmt: skip
+        for x, y, level in points:
+            axes.annotate(
+                level.label, (x, y), textcoords="offset points", xytext=(6, -12) if place else (-4, 7), fontsize=9,
+                color=colour, ha="left" if place else "right",
+            )  # fmt: skip
+    if not drawn:
+        return None
+    axes.set_yscale("log")
+    plain(axes.yaxis)
+    _room(axes)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("output tokens per second, all users")
+    axes.set_ylabel("E2E p95, s (logarithmic)")
+    axes.legend(loc="upper left", ncols=2)
+    numbers = "requests per second asked for" if compared.deciding.level.rate is not None else "requests in flight"
+    left = f" Not drawn, because infinite: {', '.join(beyond)}." if beyond else ""
+    return f"{_class(workload)}; numbers: {numbers}. Down and right is better.{left}"
+
+
+def of_gpus(figure: Figure, unit: str, scale: float) -> Draw:
+    """A figure of the GPUs against the load, from 0."""
+
+    def paint(axes: Axes, compared: Compared) -> str | None:
+        levels, drawn = compared.pair.levels, False
+        for place, (side, colour, marker) in enumerate(sides(compared)):
+            found = [measured.rounds(side, level, ALL, figure) for level in levels]
+            middles = [measured.middle(values) for values in found]
+            known = [np.nan if each is None else each * scale for each in middles]
+            if all(np.isnan(known)):
+                continue
+            drawn = True
+            at = [_shifted(level.asked, place, levels) for level in levels]
+            axes.plot(at, known, "-", color=colour, marker=marker, label=side.name)
+            for x, values, each in zip(at, found, known, strict=True):
+                if len(values) > 1:
+                    _whisker(axes, x, (min(values) * scale, max(values) * scale), each, colour)
+        if not drawn:
+            return None
+        _levels(axes, levels)
+        axes.set_ylim(0, axes.get_ylim()[1] * 1.25)
+        axes.set_ylabel(unit)
+        axes.legend(ncols=2, loc="upper left")
+        return "All GPUs together, in the windows; whiskers: from the lowest round to the highest."
+
+    return paint
+
+
+MEMORY = of_gpus(FIGURES["memory"], "GPU memory in use at most, GiB", 2.0**-30)
+WATTS = of_gpus(POWER, "power, W (mean)", 1.0)
