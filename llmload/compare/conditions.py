@@ -1,10 +1,37 @@
-"""The seven conditions of a claim: as it was stated, and as these runs had them."""
+"""The seven conditions of a claim: as it was stated, and as these runs had them. Pure.
 
+What the runs had is told in the words of `report.seven`; whether that is what was stated is `stated`.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from llmload.compare.cells import Deciding
+from llmload.compare.claims import Claim
+from llmload.compare.sides import Pair, Side
+from llmload.compare.stated import HOLDS, Told
+from llmload.report import seven
+
 CONDITIONS = ("model", "input", "output limit", "hardware", "software", "concurrency", "metric")
 """In claim.toml with `_` for the space."""
+
+UNSAID = {
+    "model": "which model, with which weights",
+    "input": "on what input",
+    "output limit": "up to how many output tokens",
+    "hardware": "on what hardware",
+    "software": "with what software",
+    "concurrency": "at what concurrency",
+    "metric": "which figure is meant",
+}
+"""What the claimant does not say, for each."""
+DECIDED = ("concurrency", "metric")
+"""What the deciding cell has, and no side."""
+WORST = ("differs", "unknown", "cannot be told", "as stated")
+"""Which of two standings a condition has that both sides, or rounds, do not share."""
+
+Standing = Literal["as stated", "differs", "unstated", "unknown", "cannot be told"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +44,63 @@ class Condition:
     baseline: str | None
     """As the runs had it; None: unknown."""
     candidate: str | None
-    standing: Literal["as stated", "differs", "unstated", "unknown", "cannot be told"]
+    standing: Standing
     """`cannot be told`: stated in words that nobody can hold against the runs mechanically."""
     words: str = ""
+
+
+def against(claim: Claim | None, pair: Pair, deciding: Deciding) -> tuple[Condition, ...]:
+    """All seven, in the order of CONDITIONS. Without a claim each is `unstated`, or `unknown` where a side is."""
+    had = {role: _had(side) for role, side in (("baseline", pair.baseline), ("candidate", pair.candidate))}
+    return tuple(_one(name, claim, pair, deciding, had) for name in CONDITIONS)
+
+
+def _had(side: Side) -> dict[str, str | None]:
+    """What the rounds of a side had: one text where they agree, else all of them."""
+    texts: dict[str, dict[str, None]] = {name: {} for name in CONDITIONS}
+    for built in side.rounds:
+        for item in seven.of(built.facts):
+            if item.text is not None and item.name in texts:
+                texts[item.name][item.text] = None
+    return {name: " | ".join(found) or None for name, found in texts.items()}
+
+
+def _one(
+    name: str, claim: Claim | None, pair: Pair, deciding: Deciding, had: dict[str, dict[str, str | None]]
+) -> Condition:
+    baseline, candidate = had["baseline"][name], had["candidate"][name]
+    stated = None if claim is None else claim.stated.get(name)
+    if claim is None:
+        missing = [role for role in had if had[role][name] is None]
+        standing: Standing = "unknown" if missing else "unstated"
+        return Condition(
+            name, None, baseline, candidate, standing, f"unknown of the {' and the '.join(missing)}" if missing else ""
+        )
+    if stated is None:
+        return Condition(name, None, baseline, candidate, "unstated", f"the claimant does not say {UNSAID[name]}")
+    sides = {
+        role: _worst([HOLDS[name](stated, built, deciding) for built in side.rounds])
+        for role, side in (("baseline", pair.baseline), ("candidate", pair.candidate))
+    }
+    standing = _worst(list(sides.values()))[0]
+    return Condition(name, stated, baseline, candidate, standing, _words(name, standing, sides))
+
+
+def _worst(told: Sequence[Told]) -> Told:
+    return min(told, key=lambda item: WORST.index(item[0]), default=("unknown", ""))
+
+
+def _words(name: str, standing: Standing, sides: dict[str, Told]) -> str:
+    """One sentence on how the runs stand to what was stated."""
+    mine = {role: why for role, (found, why) in sides.items() if found == standing}
+    whose = "both sides" if len(mine) == len(sides) else f"the {next(iter(mine))}"
+    why = "; ".join(dict.fromkeys(text for text in mine.values() if text))
+    behind = f": {why}" if why else ""
+    if standing == "as stated":
+        return f"as stated{f' ({why})' if why else ''}"
+    if standing == "differs":
+        verb = "differ" if len(mine) == len(sides) else "differs"
+        return f"{'what decides differs' if name in DECIDED else f'{whose} {verb}'} from what was stated{behind}"
+    if standing == "unknown":
+        return f"unknown of {whose}, so that it cannot be held against what was stated{behind}"
+    return "stated in words, which only a reader can hold against what the runs had"
