@@ -21,8 +21,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Weights = NDArray[np.float32]
 
-DRAWS = 2000
-"""Samples that are drawn: the ends of a 95 % interval are then the 50th lowest and highest."""
+DRAWS = 1000
+"""Samples that are drawn: the ends of a 95 % interval are then the 26th lowest and highest."""
 UNITS = 2000
 """More units than this are drawn in bundles of as many each: as right, and in a bounded time."""
 BLOCKS = 1024
@@ -58,29 +58,33 @@ class Ordered:
 
     def percentile(self, percent: int) -> Floats:
         """The percentile of each draw (DRAWS); NaN for a draw that holds no value."""
-        rank, rest = np.divmod(percent * (self.total - 1), 100)
-        some = self.total > 0
-        below = self._at(np.where(some, rank, 0))
-        above = self._at(np.where(some, np.minimum(rank + 1, self.total - 1), 0))
+        if not len(self.values):
+            return np.full(len(self.total), np.nan)
+        rank, rest = np.divmod(percent * np.maximum(self.total - 1, 0), 100)
+        below, above = self._at(rank, np.arange(len(rank)))
         with np.errstate(invalid="ignore"):
             found = np.where(rest == 0, below, below + (above - below) * rest / 100)
         found = np.where((rest != 0) & np.isinf(above), np.inf, found)
-        return np.where(some, found, np.nan)
+        return np.where(self.total > 0, found, np.nan)
 
-    def _at(self, rank: Ints) -> Floats:
-        """The value at a rank (0-based) of each draw."""
-        if not len(self.values):
-            return np.full(len(rank), np.nan)
-        wanted = rank[:, None]
-        block = np.minimum((self.until <= wanted).sum(axis=1), self.until.shape[1] - 1)
-        rows = np.arange(len(rank))
-        before = np.where(block > 0, self.until[rows, block - 1], 0)
+    def _at(self, rank: Ints, rows: Ints) -> tuple[Floats, Floats]:
+        """The values at a rank (0-based) and at the one above it, of the draws in `rows`."""
+        last = len(self.values) - 1
+        wanted, until = rank[:, None], self.until[rows]
+        block = np.minimum((until <= wanted).sum(axis=1), until.shape[1] - 1)
+        before = np.where(block > 0, until[np.arange(len(rows)), block - 1], 0)
         places = block[:, None] * self.size + np.arange(self.size)
-        inside = np.minimum(places, len(self.values) - 1)
-        counts = np.where(places < len(self.values), self.drawn[rows[:, None], self.units[inside]], 0)
-        passed = before[:, None] + np.cumsum(counts, axis=1) <= wanted
-        found: Floats = self.values[np.minimum(block * self.size + passed.sum(axis=1), len(self.values) - 1)]
-        return found
+        counts = self.drawn[rows[:, None], self.units[np.minimum(places, last)]]
+        counts[places > last] = 0
+        passed = before[:, None] + np.cumsum(counts, axis=1)
+        at = (passed <= wanted).sum(axis=1)
+        after = (passed <= wanted + 1).sum(axis=1)
+        first = block * self.size
+        below, above = (self.values[np.minimum(first + part, last)] for part in (at, after))
+        further = (after == self.size) & (rank + 1 < self.total[rows])  # the next lies in a block behind this one
+        if further.any():
+            above[further] = self._at(rank[further] + 1, rows[further])[0]
+        return below, above
 
 
 def quotients(above: Floats, below: Floats, units: Ints, drawn: Weights) -> Floats:
