@@ -88,7 +88,8 @@ def without_claim(pair: Pair, cell: Cell) -> tuple[str, str]:
     if cell.word in ("faster", "slower"):
         return cell.word, f"{up if cell.word == 'faster' else down}: {became(pair, cell)}"
     if cell.word == "no difference shown":
-        return cell.word, f"{cell.word}: {where(pair, cell)}: {times(cell.gain)} ({_backing(cell)})"
+        small = f"; {cell.why}" if cell.why else ""
+        return cell.word, f"{cell.word}: {where(pair, cell)}: {times(cell.gain)} ({_backing(cell)}){small}"
     why = f"; {cell.why}" if cell.why else ""
     return "cannot be judged", f"cannot be judged: {became(pair, cell)}{why}"
 
@@ -124,13 +125,13 @@ def _fails(pair: Pair, cell: Cell, factor: str) -> tuple[str, str]:
 
 
 def _unsure(pair: Pair, cell: Cell, factor: str) -> tuple[str, str]:
-    got, why = became(pair, cell), f"; {cell.why}" if cell.why else ""
+    got, why = became(pair, cell), f" ({cell.why})" if cell.why else ""
     if cell.word == "no word":
         return "cannot be judged", f"{got}, {factor} is claimed, and this figure has no word here{why}"
     if cell.low is None or cell.high is None:
         return "cannot be judged", f"{got}, so there is no interval to hold {factor} against{why}"
     unsure = f"that may be the {factor} that is claimed, and may be far from it"
-    return "cannot be judged", f"{got}: {unsure}; more rounds, or longer ones, would tell{why}"
+    return "cannot be judged", f"{got}: {unsure}; more rounds, or longer ones, would tell"
 
 
 CLAIM: dict[Standing, Callable[[Pair, Cell, str], tuple[str, str]]] = {

@@ -7,9 +7,9 @@ With the factor F that is claimed, the 95 % interval [low, high] of the gain and
     fails       high < F otherwise
     unsure      the interval reaches F, and as well lies far below it
 
-Where no percentile is finite there is no interval: a candidate that never finishes fails, anything else is unsure. Of
-cells that do not decide, only those whose interval ends below F (1 - tolerance) count as places where a claim does not
-hold: they are many, and one of them misses F by chance.
+A candidate whose percentile is infinite in every round has the interval [0, 0] and fails; where it is so in some, there
+is no interval, and that is unsure. Of cells that do not decide, only those whose interval ends below F (1 - tolerance)
+count as places where a claim does not hold: they are many, and one of them misses F by chance.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,10 @@ from typing import Literal
 
 from llmload.compare.cells import Cell, Deciding
 from llmload.compare.claims import Claim
+from llmload.compare.intervals import ROUNDS
 from llmload.compare.words import span, times
 
-LEAST_ROUNDS = 3
+LEAST_ROUNDS = ROUNDS
 """Rounds of each side behind a verdict: fewer do not show how much runs differ by themselves."""
 
 Standing = Literal["holds", "direction", "fails", "unsure"]
@@ -42,8 +43,6 @@ def repeated(cell: Cell) -> bool:
 
 def standing(cell: Cell, factor: float, tolerance: float) -> Standing:
     """How a claimed factor stands in a cell; whether that is repeated is not asked here."""
-    if cell.gain == 0:
-        return "fails"
     if cell.gain is None or cell.low is None or cell.high is None or cell.word in ("no word", "cannot be judged"):
         return "unsure"
     if cell.low >= factor * (1 - tolerance):
@@ -84,7 +83,7 @@ def _is(cell: Cell, deciding: Deciding) -> bool:
 
 def misses(cell: Cell, factor: float, tolerance: float) -> bool:
     """Whether it lies below the claim by more than the tolerance, however it is read."""
-    return cell.gain == 0 or (cell.high is not None and cell.high < factor * (1 - tolerance))
+    return cell.high is not None and cell.high < factor * (1 - tolerance)
 
 
 def figures(cell: Cell) -> str:

@@ -98,7 +98,7 @@ def decider(gain: float | None, low: float | None = None, high: float | None = N
             ),
         ),
         (
-            decider(0.0, candidate=math.inf, word="cannot be judged"),
+            decider(0.0, 0.0, 0.0, candidate=math.inf),
             "not supported",
             (
                 "not supported: E2E p95 at 32 in flight over all classes is infinite on the candidate alone: too "

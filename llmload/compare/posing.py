@@ -1,0 +1,121 @@
+"""What poses as speed: shorter answers, and failing fast. Rows and records of the runs in, sentences out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from llmload.compare.looking import Look, hedged, said, sign
+from llmload.compare.sides import Level, Side
+from llmload.compare.words import percent
+from llmload.report.facts import Flags, Floats
+
+SHORTER = 0.95
+"""Answers that are on average shorter than this, as a part of the baseline's, are shorter answers."""
+POINT = 0.01
+"""Part by which the success share must have fallen …"""
+EARLY = 0.5
+"""… and the part of a success's median time within which half of the failures came, for them to have come fast."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shorter:
+    """Answers became shorter. `alone`: that is all that made whole answers come sooner."""
+
+    alone: bool
+    words: str
+
+
+def shorter(look: Look) -> Shorter | None:
+    """Shorter answers at the highest level at which whole answers came sooner; None where there are none.
+
+    Where both sides know the characters of answers these must be fewer too: fewer tokens alone may be another
+    tokenizer.
+    """
+    for level in reversed(look.pair.levels):
+        whole = look.first(("e2e_p50", "e2e_p95"), level)
+        if whole is None or sign(whole) != 1:
+            continue
+        tokens = [_mean(side, level, "output_tokens") for side in (look.pair.baseline, look.pair.candidate)]
+        chars = [_mean(side, level, "output_chars") for side in (look.pair.baseline, look.pair.candidate)]
+        shares = [ours / theirs for theirs, ours in (tokens, chars) if theirs and ours]
+        if not shares or max(shares) >= SHORTER:
+            continue
+        each = look.first(("tpot_p50", "decode"), level)
+        alone = sign(each) != 1
+        unit, (theirs, ours) = ("tokens", tokens) if all(tokens) else ("characters", chars)
+        what = "Shorter answers pose as speed" if alone else "Answers became shorter, which is part of the gain"
+        sizes = f"{ours:.0f} {unit} on average, the baseline's {theirs:.0f} ({percent(1 - max(shares))} fewer)"
+        speed = f", {said(each)}" if each is not None else ""
+        return Shorter(alone, hedged(f"{what}: at {level.words} they have {sizes}; {said(whole)}{speed}", whole, each))
+    return None
+
+
+def failing(look: Look) -> str | None:
+    """More failures that came fast, at the level where the success share fell most."""
+    worst, found = POINT, None
+    for level in look.pair.levels:
+        theirs, ours = (_success(side, level) for side in (look.pair.baseline, look.pair.candidate))
+        if theirs is not None and ours is not None and theirs - ours > worst:
+            worst, found = theirs - ours, level
+    if found is None:
+        return None
+    failures = _times(look.pair.candidate, found, ok=False)
+    successes = _times(look.pair.candidate, found, ok=True)
+    if not len(failures) or not len(successes) or np.median(failures) > EARLY * np.median(successes):
+        return None
+    theirs, ours = (_success(side, found) or 0.0 for side in (look.pair.baseline, look.pair.candidate))
+    early, usual = (float(np.median(values)) for values in (failures, successes))
+    words = (
+        f"Failing fast is no speed: at {found.words} {percent(1 - ours)} of the candidate's attempts failed "
+        f"({percent(1 - theirs)} on the baseline), half of them within {early:,.0f} ms where a success takes "
+        f"{usual:,.0f} ms"
+    )
+    before = _times(look.pair.baseline, found, ok=True)
+    whole = look.first(("e2e_p95", "e2e_p50"), found)
+    if len(before) and whole is not None and sign(whole) != 1:
+        alone = float(np.percentile(before, 95) / np.percentile(successes, 95))
+        if alone > 1 / SHORTER:
+            words += f"; over successes alone E2E p95 looks {alone:.1f} times as fast, over all attempts {said(whole)}"
+    return words
+
+
+def _success(side: Side, level: Level) -> float | None:
+    """The success share of all rounds together, from counts."""
+    rows = [side.row(at, level, "all") for at in range(len(side.rounds))]
+    counted = sum(row["started"] - row["cancelled"] for row in rows if row is not None)
+    return sum(row["ok"] for row in rows if row is not None) / counted if counted else None
+
+
+def _chosen(side: Side, at: int, level: Level) -> Flags | None:
+    """Which attempts of a round were measured at a level."""
+    row = side.row(at, level, "all")
+    facts = side.rounds[at].facts
+    return None if row is None else facts.measured & (facts.records["step"].to_numpy(dtype=np.int64) == row["step"])
+
+
+def _mean(side: Side, level: Level, column: str) -> float | None:
+    """The mean of a column over the successes of all rounds at a level; None where nothing is known."""
+    parts = []
+    for at, built in enumerate(side.rounds):
+        chosen = _chosen(side, at, level)
+        if chosen is not None:
+            parts.append(built.facts.numbers(column)[chosen & built.facts.ok])
+    values = np.concatenate(parts) if parts else np.empty(0)
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
+
+
+def _times(side: Side, level: Level, *, ok: bool) -> Floats:
+    """Milliseconds after which attempts of all rounds ended: whole successes, or failures of any kind."""
+    parts = [np.empty(0)]
+    for at, built in enumerate(side.rounds):
+        chosen, facts = _chosen(side, at, level), built.facts
+        if chosen is None:
+            continue
+        if ok:
+            parts.append(facts.numbers("e2e_ms")[chosen & facts.ok])
+        else:
+            cut = facts.is_("outcome", "cancelled") | facts.is_("outcome", "not_sent")
+            parts.append(facts.numbers("end_ms")[chosen & ~facts.ok & ~cut])
+    values = np.concatenate(parts)
+    return values[~np.isnan(values)]
