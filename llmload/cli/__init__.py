@@ -19,6 +19,7 @@ COMMANDS = {
     "report": "rebuild tables and pages from a run folder",
     "compare": "set two or more runs side by side: which is better, by how much, and whether a claim holds",
     "collect": "take the spools of lost workers into a run, and report it",
+    "env": "tell what this machine is, and its GPUs, for --environment of a run",
     "sidecar": "tell Prometheus and runs what the GPUs of this machine do",
     "simulate": "serve an endpoint with known timing",
     "demo": "all of it at once, on an endpoint of its own",

@@ -9,5 +9,5 @@ What each file is for stands at its head; these belong together (a test holds th
     Between the two: messages, order
     The web page (the rest of it is web/): hand
     Figures while it runs: feed, steprows, exporter, oblivion
-    What GPUs and server say meanwhile: sampling
+    What it is measured on, and what GPUs and server say meanwhile: surroundings, sampling
 """

@@ -6,16 +6,13 @@ Holds what is known about a run and its machine; it decides nothing.
 import contextlib
 import os
 import platform
-import socket
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import orjson
-import psutil
 
 from llmload import __version__, handover
 from llmload.exits import Exit, Stop
@@ -115,41 +112,6 @@ def versions() -> dict[str, str | None]:
         except PackageNotFoundError:
             found[name] = None
     return found
-
-
-def client() -> dict[str, Any]:
-    """The machine that this runs on."""
-    return {
-        "host": socket.gethostname(),
-        "cpu": cpu_name(Path("/proc/cpuinfo")),
-        "cores": os.cpu_count(),
-        "memory_bytes": psutil.virtual_memory().total,
-        "os": os_name(),
-        "kernel": platform.release(),
-    }
-
-
-def cpu_name(path: Path) -> str | None:
-    """The processor's name, from /proc/cpuinfo where there is one."""
-    with contextlib.suppress(OSError):
-        return value_of("model name", path.read_text().splitlines(), ":") or platform.processor() or None
-    return platform.processor() or None
-
-
-def os_name() -> str:
-    """The operating system's name and version."""
-    with contextlib.suppress(OSError):
-        return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
-    return platform.system()
-
-
-def value_of(name: str, lines: Iterable[str], sign: str) -> str | None:
-    """The value of the first line `name sign value`."""
-    for line in lines:
-        key, found, value = line.partition(sign)
-        if found and key.strip() == name:
-            return value.strip()
-    return None
 
 
 def command() -> list[str]:

@@ -16,7 +16,7 @@ import gevent
 from gevent.event import Event
 from locust.runners import STATE_RUNNING, STATE_SPAWNING, MasterRunner
 
-from llmload.drive import book, listing, messages, prepare
+from llmload.drive import book, listing, messages, prepare, surroundings
 from llmload.drive.desk import FLUSH_S, LOOK_S, Desk, Halt
 from llmload.drive.exporter import Exporter
 from llmload.drive.feed import Feed
@@ -333,16 +333,8 @@ class Conductor:
             "labels": dict(prepared.scenario.labels),
             "versions": book.versions(),
             "started_at": prepared.started_at,
-            "environment": {
-                "client": book.client(),
-                "server": {
-                    "url": found.base_url,
-                    "address": found.address,
-                    "model": found.model,
-                    "models": found.models,
-                    "server_header": found.server,
-                },
-            },
+            "environment": surroundings.environment(prepared, sampling),
+            "capabilities": found.capabilities,
             "sending": order.sending,
             "files": files,
             "preflight": found.as_dict(),
@@ -396,6 +388,8 @@ class Conductor:
         if run.sampling is not None:  # before workers let go of users, who would find no run
             run.sampling.end(run.prepared.started_at, run.measured_until, lambda: self.halted)
             run.notes += run.sampling.notes
+            run.book.facts["environment"] |= surroundings.of_gpus(run.prepared, run.sampling)
+        run.notes += surroundings.notes(run.book.facts["environment"], run.prepared.findings.capabilities)
         patience_s = FLUSH_S if run.failure is None else 0.0  # what cannot be written here stays in the spools
         for member in run.present:
             self.desk.end(run, member, patience_s)

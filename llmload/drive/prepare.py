@@ -11,6 +11,7 @@ from llmload.exits import Stop
 from llmload.load import options, reading, secrets, sources
 from llmload.load.scenario import Load, Scenario
 from llmload.load.sources import NOTHING, Sources
+from llmload.machine import snapshot
 from llmload.record import clock, runfolder
 from llmload.send import preflight
 from llmload.send.findings import Findings
@@ -28,6 +29,8 @@ class Prepared:
     started_at: float
     save_text: bool
     sources: Sources = NOTHING
+    machine: dict[str, Any] | None = None
+    """What `llmload env` told on the server's machine."""
 
     def files(self) -> list[dict[str, Any]]:
         """What workers need apart from the order. Raises Stop(USAGE) for a file that is there no more."""
@@ -71,7 +74,13 @@ def ready(scenario: Scenario, wanted: Wanted, say: Callable[[str], None]) -> Pre
     given = wanted.given
     if not wanted.host:
         raise Stop("no endpoint: name it with --host URL (-H), or in the page's Host field")
-    written = {"scenario": reading.resolved(scenario), "--host": wanted.host, "the command": book.command()}
+    machine = snapshot.read(Path(given.environment)) if given.environment else None
+    written = {
+        "scenario": reading.resolved(scenario),
+        "--host": wanted.host,
+        "the command": book.command(),
+        "--environment": machine,
+    }
     secrets.check(scenario.key_env, os.environ.get(scenario.key_env), written)
     sampled = sources.asked(given, scenario)
     folder = folder_for(wanted, scenario)
@@ -81,7 +90,7 @@ def ready(scenario: Scenario, wanted: Wanted, say: Callable[[str], None]) -> Pre
         if wanted.own_folder:
             folder.rmdir()
         raise
-    return Prepared(scenario, sending, findings, folder, clock.now(), bool(given.save_text), sampled)
+    return Prepared(scenario, sending, findings, folder, clock.now(), bool(given.save_text), sampled, machine)
 
 
 def folder_for(wanted: Wanted, scenario: Scenario) -> Path:
@@ -119,4 +128,5 @@ def send_options(given: Any) -> preflight.SendOptions:
         insecure=bool(given.insecure),
         allow_http_key=bool(given.allow_http_key),
         connect_timeout=options.seconds(timeout, "--connect-timeout") if timeout else None,
+        metrics=given.server_metrics != sources.OFF,
     )

@@ -65,6 +65,18 @@ OPTIONS: tuple[Option, ...] = (
         ("--label",),
         {"metavar": "KEY=VALUE", "action": "append", "help": "a word on this run, as engine=v2; repeatable"},
     ),
+    (
+        ("--fact",),
+        {
+            "metavar": "KEY=VALUE",
+            "action": "append",
+            "help": 'what no machine tells of what is measured, as weights="Q4_K_M of …" ([environment]); repeatable',
+        },
+    ),
+    (
+        ("--environment",),
+        {"metavar": "FILE", "help": "what `llmload env --json --out FILE` told on the server's machine"},
+    ),
     (("--out",), {"metavar": "DIR", "default": DEFAULT_OUT, "help": "where the run folder is made (runs)"}),
     (("--run-folder",), {"metavar": "DIR", "help": "the run folder itself; must be new or empty"}),
     (("--save-text",), {"action": "store_true", "help": "keep the answers in the records (never kept otherwise)"}),
@@ -191,6 +203,9 @@ def overrides(args: Namespace) -> list[tuple[str, str]]:
     for text in args.label or ():
         key, value = pair(text, "--label")
         found.append((f"labels.{key}", value))
+    for text in args.fact or ():
+        key, value = pair(text, "--fact")
+        found.append((f"environment.{key}", value))
     return found
 
 

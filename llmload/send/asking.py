@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
+from llmload.load.call import Call
 from llmload.send.client import line
 from llmload.send.dial import DialError
 from llmload.send.settings import Sending
+from llmload.send.target import ENDPOINTS
 from llmload.send.wire import Exchange, Whole
 from llmload.stream import chunk, words
 from llmload.stream.judge import Ending, EndKind
@@ -98,6 +100,10 @@ class Asker:
         content = whole.body if answer.status == 200 else answer.body
         reply = Reply(answer.status, {}, self._hide(content.decode("utf-8", "replace")).encode(), self._hide)
         return replace(reply, headers={name: reply.quote(value) for name, value in answer.headers.items()})
+
+    def complete(self, call: Call) -> Reply:
+        """Ask for a completion and take its answer whole, events of a stream and all. Raises UnansweredError."""
+        return self.ask(ENDPOINTS[self._line.builder.sending.api].lstrip("/"), self._line.builder.body(call))
 
     def _due(self, sent: int) -> tuple[int, EndKind, str]:
         return sent + int(self._limit_s * 1e9), "total", f"no answer within {self._limit_s:g} s"

@@ -36,6 +36,8 @@ class Findings:
     """Tokens that the chat template adds to a prompt."""
     fit: dict[str, int] = field(default_factory=dict)
     """Characters kept of each prompt, by prompt id."""
+    fitted_before: bool = False
+    """Whether they are those of an earlier run."""
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of each prompt behind a head, as counted by the server or a tokenizer, by prompt id (prompts.jsonl)."""
     context: int | None = None
@@ -47,12 +49,24 @@ class Findings:
     """Completion requests that were sent for all this."""
     notes: list[str] = field(default_factory=list)
     """Sentences on what is unusual."""
+    served: dict[str, Any] = field(default_factory=dict)
+    """What the server tells of itself, by the names of `record.environment.SERVER` …"""
+    sources: dict[str, str] = field(default_factory=dict)
+    """… and where each was told."""
+    tokenizing: dict[str, Any] = field(default_factory=dict)
+    """Its tokenizer, by the names of `record.environment.TOKENIZER`."""
+    capabilities: dict[str, Any] = field(default_factory=dict)
+    """What is stated in [capabilities]: `{"tools": {"stated": true, "seen": true, false or null, "words": why}, …}`."""
+    capability_requests: int = 0
+    """Completion requests that were sent for that, besides the others."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The findings as JSON; tokens by prompt stand in prompts.jsonl."""
-        found = asdict(self)
-        del found["tokens"]
-        return found
+        """The findings as JSON, without what has places of its own in the run folder."""
+        return {name: value for name, value in asdict(self).items() if name not in ELSEWHERE}
+
+
+ELSEWHERE = ("tokens", "served", "sources", "tokenizing", "capabilities")
+"""Tokens by prompt stand in prompts.jsonl, the others under `environment` and `capabilities` of run.json."""
 
 
 def number(value: float) -> str:
@@ -80,9 +94,45 @@ def screen(found: Findings) -> list[str]:
         rows.append(("prompt length", counted(found)))
     if found.longest is not None:
         rows.append(("longest", f"class {found.longest_class}: {found.longest:,} tokens with its answer, taken"))
-    lines = [f"Looked at the endpoint in {found.requests} requests, before the clock and in no record:"]
+    if (name := engine(found.served)) is not None:
+        rows.append(("engine", name))
+    rows += [(what, stated(item)) for what, item in capabilities(found)]
+    more = f" and {found.capability_requests} on [capabilities]" if found.capability_requests else ""
+    lines = [f"Looked at the endpoint in {found.requests} requests{more}, before the clock and in no record:"]
     lines += [f"  {name:<14} {text}" for name, text in rows]
     return lines + [f"  {'note':<14} {text}" for text in found.notes]
+
+
+def engine(served: dict[str, Any]) -> str | None:
+    """The line on what serves the model."""
+    if "engine" not in served:
+        return None
+    parts = [" ".join(str(served[name]) for name in ("engine", "version") if name in served)]
+    if "quantization" in served:
+        parts.append(f"weights {served['quantization']}")
+    if "slots" in served:
+        parts.append(f"{served['slots']} slots")
+    return ", ".join(parts)
+
+
+def capabilities(found: Findings) -> list[tuple[str, dict[str, Any]]]:
+    """What is stated of the endpoint's side, each language on its own."""
+    rows = []
+    for name, item in found.capabilities.items():
+        each = item.get("each") or {}
+        rows += [(f"answers in {code}", one) for code, one in each.items()] or [(WORDS.get(name, name), item)]
+    return rows
+
+
+WORDS = {"json_mode": "JSON mode"}
+
+
+def stated(item: dict[str, Any]) -> str:
+    """The line on one of them."""
+    return f"{SEEN[item['seen']]}: {item['words']}"
+
+
+SEEN = {True: "seen", False: "NOT seen", None: "not found out"}
 
 
 def streaming(found: Findings) -> str:
@@ -112,5 +162,5 @@ def counted(found: Findings) -> str:
         parts.append(f"{found.chars_per_token:.2f} characters per token")
     if found.overhead_tokens:
         parts.append(f"template adds {found.overhead_tokens} tokens")
-    parts.append(f"{len(found.fit)} prompts fitted")
+    parts.append(f"{len(found.fit)} prompts {'cut as in the run before' if found.fitted_before else 'fitted'}")
     return ", ".join(parts)

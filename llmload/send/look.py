@@ -55,6 +55,8 @@ class Look:
     """Whether the connection of the last whole answer was still open a moment later."""
     tell_at: float = 0.0
     """Monotonic clock at which the wait is told again."""
+    metrics: bool = True
+    """Whether the server's /metrics may be asked."""
 
 
 AGAIN_S = 1.0

@@ -8,13 +8,15 @@ At most three completion requests, all of them before the clock and in no record
 3. the longest of the scenario with its real limit of output tokens, left at its first token: whether prompt and
    answer fit the context is then the server's own judgement, and it costs one prefill.
 
-The last one also finds out whether `ignore_eos` and `min_tokens`, where a class asks for them, are taken.
+Besides, one small request for each thing that the scenario states in [capabilities] (capable.py), and only for those.
+
+The last of the three also finds out whether `ignore_eos` and `min_tokens`, where a class asks for them, are taken.
 
 A refused field, or a failure that may pass (429, a cut stream), costs one of the three; the second kind is then left
 out, and if no try is left, so is the third, and the findings say so. A server that answers 503 because it is loading
 is waited for: its /health is asked meanwhile, and a completion again only when that says ready or says nothing. A
-completion that was turned away with 503 was none and does not count. The model list and the tokenizer are no
-completions either.
+completion that was turned away with 503 was none and does not count. The model list, the tokenizer and the pages by
+which a server tells what it is (identity.py) are no completions either.
 
 Knows no Locust, no run folder and no screen: it returns findings and says lines.
 """
@@ -34,8 +36,8 @@ from llmload.load.call import Call
 from llmload.load.lengths import Counter
 from llmload.load.mix import Mix
 from llmload.load.scenario import Scenario
-from llmload.send import advice, counted, counting, models, refusals
-from llmload.send.asking import Asker
+from llmload.send import advice, capable, counted, counting, identity, models, refusals
+from llmload.send.asking import Asker, Reply
 from llmload.send.counted import Remembering
 from llmload.send.findings import Findings, screen
 from llmload.send.look import Look, fetch, pause, send, wait_until_ready
@@ -60,6 +62,8 @@ class SendOptions:
     insecure: bool = False
     allow_http_key: bool = False
     connect_timeout: float | None = None
+    metrics: bool = True
+    """Whether the server's /metrics may be asked what it is."""
 
 
 def run(scenario: Scenario, host: str, options: SendOptions, say: Callable[[str], None]) -> tuple[Sending, Findings]:
@@ -75,8 +79,8 @@ def run(scenario: Scenario, host: str, options: SendOptions, say: Callable[[str]
     found.tokenizer = Path(scenario.tokenizer).name if scenario.tokenizer else None
     deadline = time.monotonic() + scenario.ready_timeout_s
     with Asker(sending, key) as asker:
-        look = Look(scenario, target, sending, key, asker, say, found, deadline)
-        choose_model(look, options.model or scenario.model)
+        look = Look(scenario, target, sending, key, asker, say, found, deadline, metrics=options.metrics)
+        listed = choose_model(look, options.model or scenario.model)
         by = counter(look)
         ask_short(look, learn=by is None)
         count = Remembering(by or by_characters(look))
@@ -85,6 +89,9 @@ def run(scenario: Scenario, host: str, options: SendOptions, say: Callable[[str]
         ask_longest(look, count, mix)
         if by is not None:
             found.tokens = counted.tokens(scenario, mix, count)
+        identity.ask(look, listed)
+        identity.ask_tokenizer(look, by, lambda body: tokenized(look, body))
+        capable.check(look)
     for line in screen(found):
         say(line)
     return look.sending, found
@@ -117,8 +124,8 @@ def first_settings(scenario: Scenario, target: Target, options: SendOptions) -> 
     )
 
 
-def choose_model(look: Look, asked: str | None) -> None:
-    """Read the list of models, waiting while the server loads, and settle which one is asked for."""
+def choose_model(look: Look, asked: str | None) -> Reply:
+    """Read the list of models, waiting while the server loads, and settle which one is asked for; gives the list."""
     while (reply := fetch(look, "models")).status == 503:
         wait_until_ready(look, reply.words, 1.0)
     found = look.found
@@ -128,6 +135,7 @@ def choose_model(look: Look, asked: str | None) -> None:
     found.models = [model.name for model in offer or ()]
     found.context = next((model.context for model in offer or () if model.name == found.model), None)
     look.sending = replace(look.sending, model=found.model)
+    return reply
 
 
 def counter(look: Look) -> Counter | None:
@@ -178,7 +186,7 @@ def fit(look: Look, count: Counter) -> None:
     if found.chars_per_token is None and look.samples:
         found.overhead_tokens = max(0, look.samples[0][1] - count([SHORT.text])[0])
     if scenario.fitted is not None:
-        found.fit = lengths.refit(scenario, scenario.fitted)
+        found.fit, found.fitted_before = lengths.refit(scenario, scenario.fitted), True
     elif any(item.source != "file" for item in scenario.classes):
         found.fit = lengths.fit(scenario, count, found.overhead_tokens or 0)
 

@@ -15,7 +15,7 @@ KEY = "sk-secret-XYZ"
 def test_a_key_in_the_url_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 2, a sentence without the key, and no folder."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    given = Namespace(run_folder=None, out=str(tmp_path / "runs"))
+    given = Namespace(run_folder=None, out=str(tmp_path / "runs"), environment=None)
     wanted = prepare.Wanted(given, f"http://127.0.0.1:9/v1?api_key={KEY}")
     with pytest.raises(Stop) as stopped:
         prepare.ready(reading.load("smoke"), wanted, print)

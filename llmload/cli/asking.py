@@ -1,0 +1,198 @@
+"""The options with which answers are asked for and judged, and what they do: for `llmload ab` and `llmload compare`.
+
+Asking is done in a process of its own (`questioning`), because it needs gevent, which would take the ends of the
+runs that `llmload ab` starts.
+"""
+
+import argparse
+import multiprocessing
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llmload.cli import scorer
+from llmload.exits import Exit, Stop
+from llmload.load.scenario import Scenario
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from llmload.answers.known import Known
+    from llmload.answers.review import Reviewed
+    from llmload.compare.answering import Answers, Wanted
+
+SHEET, KEY, PAGE = "review.csv", "review-key.csv", "review.html"
+
+
+def whole(least: int, most: int) -> Any:
+    """An argument type: a whole number between these."""
+
+    def read(text: str) -> int:
+        value = int(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"expected a whole number from {least} to {most:,}, got {text}")
+        return value
+
+    read.__name__ = "whole number"
+    return read
+
+
+def seconds(text: str) -> float:
+    """An argument type: seconds above 0."""
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text}")
+    return value
+
+
+def add_judging(parser: argparse.ArgumentParser) -> None:
+    """The options of both commands: how answers are judged."""
+    add = parser.add_argument_group("answers").add_argument
+    add("--facts", metavar="FILE", help="JSON lines that say what is expected of answers: id, prompt, must_contain …")
+    add("--score", metavar="COMMAND", help="your own scorer: JSON lines in, for each a number from 0 to 1 out")
+    add("--score-timeout", metavar="S", type=seconds, default=scorer.TIMEOUT_S, help="seconds it may take (600)")
+    add(
+        "--review-sheet",
+        metavar="N",
+        type=whole(1, 100_000),
+        default=0,
+        help=f"write {SHEET} and {PAGE} with N pairs of answers for a blind review, and {KEY} apart from them",
+    )
+    add("--review", metavar="FILE", help=f"read such a sheet back, filled; its key ({KEY}) lies beside it")
+
+
+def add_asking(parser: argparse.ArgumentParser) -> None:
+    """The further options of `llmload ab`: whether and how both sides are asked."""
+    add = parser.add_argument_group("asking for answers").add_argument
+    add(
+        "--check-answers",
+        action="store_true",
+        help="ask both sides questions with known answers and prompts of the scenario, at temperature 0",
+    )
+    add("--answer-prompts", metavar="N", type=whole(0, 10_000), default=10, help="prompts of each class (10)")
+    add("--answer-tokens", metavar="N", type=whole(1, 100_000), help="output tokens for each question (as it says)")
+    add("--answers-in-flight", metavar="N", type=whole(1, 64), default=4, help="how many are asked at a time (4)")
+
+
+def judging(args: Namespace) -> "Wanted":
+    """What the options ask for. Raises Stop(USAGE)."""
+    from llmload.compare.answering import Wanted
+
+    return Wanted(
+        facts=facts(args),
+        score=None if args.score is None else scorer.command(args.score, args.score_timeout),
+        sheet=args.review_sheet,
+        reviewed=None if args.review is None else reviewed(Path(args.review)),
+    )
+
+
+def facts(args: Namespace) -> "tuple[Known, ...]":
+    """The user's own questions. Raises Stop(USAGE) for a file that holds none, with the line."""
+    from llmload.answers import known
+
+    return () if args.facts is None else known.read(text_of(Path(args.facts)), args.facts)
+
+
+def text_of(path: Path) -> str:
+    """A text file. Raises Stop(USAGE)."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise Stop(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise Stop(f"{path}: no UTF-8 text; save the file as UTF-8") from error
+
+
+def reviewed(path: Path) -> "Reviewed":
+    """What a filled sheet says. Raises Stop(USAGE)."""
+    from llmload.answers import review
+
+    return review.read(text_of(path), text_of(path.parent / KEY), str(path))
+
+
+def write_sheet(answers: "Answers | None", folder: Path) -> list[Path]:
+    """Write the sheet for a blind review, if one was asked for; gives the files. Raises Stop(USAGE)."""
+    from llmload.answers import review
+
+    if answers is None or not answers.sheet:
+        return []
+    pairs, seed = answers.sheet, answers.seed
+    files = {
+        SHEET: "\ufeff" + review.sheet(pairs, seed),  # so that a spreadsheet takes it for UTF-8
+        PAGE: review.page(pairs, seed),
+        KEY: "\ufeff" + review.key(pairs, seed),
+    }
+    for name, text in files.items():
+        try:
+            with (folder / name).open("x", encoding="utf-8", newline="") as file:
+                file.write(text)
+        except FileExistsError:
+            raise Stop(f"{folder / name}: is there already; it may be filled, so move it before a new one") from None
+        except OSError as error:
+            raise Stop(f"{folder / name}: cannot be written: {error.strerror}") from error
+    return [folder / name for name in files]
+
+
+def ask(folder: Path, args: Namespace, baseline: Scenario, candidate: Scenario) -> Path:
+    """Ask both sides the same, write answers.jsonl into the folder, and give its path.
+
+    Prompts are those of the baseline's scenario. Raises Stop: USAGE for questions that are none, UNMEASURABLE for an
+    endpoint that cannot be asked, INCOMPLETE if it was stopped.
+    """
+    from llmload.cli.questioning import Job, perform
+
+    job = Job(
+        folder=folder,
+        hosts=(args.baseline, args.candidate),
+        models=tuple(
+            getattr(args, f"{side}_model", None) or getattr(args, "model", None) for side in ("baseline", "candidate")
+        ),
+        scenarios=(baseline, candidate),
+        facts=facts(args),
+        prompts=args.answer_prompts,
+        tokens=args.answer_tokens,
+        in_flight=args.answers_in_flight,
+        options={
+            name: value
+            for name in ("proxy", "ca", "insecure", "allow_http_key", "connect_timeout")
+            if (value := getattr(args, name, None)) is not None
+        },
+    )
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=perform, args=(job, theirs))
+    child.start()
+    theirs.close()
+    try:
+        listen(ours)
+    except KeyboardInterrupt:
+        child.join(5)  # Ctrl-C reached it as well
+        raise Stop("stopped while asking for answers; what came is in answers.jsonl", Exit.INCOMPLETE) from None
+    finally:
+        if child.is_alive():
+            child.join(5)
+        if child.is_alive():
+            child.kill()
+            child.join()
+        ours.close()
+    return job.path
+
+
+def listen(ours: "Connection[Any, Any]") -> None:
+    """Show what the asking process tells until it has ended. Raises the Stop that it ended with."""
+    shown = sys.stdout.isatty()
+    while True:
+        try:
+            kind, *told = ours.recv()
+        except EOFError:
+            raise Stop("the process that asks for answers ended by itself", Exit.INCOMPLETE) from None
+        if kind == "done":
+            return
+        if kind == "stop":
+            raise Stop(told[0], Exit(told[1]))
+        if kind == "say":
+            sys.stdout.write(("\r\033[K" if shown else "") + f"{told[0]}\n")
+        elif shown:
+            sys.stdout.write(f"\r\033[K{told[0]}")
+        sys.stdout.flush()
