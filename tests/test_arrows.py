@@ -53,7 +53,7 @@ PURE = [
     "machine/gpus.py",
     "plain.py",
     "answers",
-    "compare/answering.py",
+    "compare/quality.py",
     "compare/capacity.py",
     "compare/attempts.py",
     "compare/bootstrap.py",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from llmload.cli import scorer
 from llmload.exits import Exit, Stop
+from llmload.load import options
 from llmload.load.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from llmload.answers.known import Known
     from llmload.answers.review import Reviewed
+    from llmload.cli.questioning import Job
     from llmload.compare.answering import Answers, Wanted
 
 SHEET, KEY, PAGE = "review.csv", "review-key.csv", "review.html"
@@ -140,25 +142,9 @@ def ask(folder: Path, args: Namespace, baseline: Scenario, candidate: Scenario) 
     Prompts are those of the baseline's scenario. Raises Stop: USAGE for questions that are none, UNMEASURABLE for an
     endpoint that cannot be asked, INCOMPLETE if it was stopped.
     """
-    from llmload.cli.questioning import Job, perform
+    from llmload.cli.questioning import perform
 
-    job = Job(
-        folder=folder,
-        hosts=(args.baseline, args.candidate),
-        models=tuple(
-            getattr(args, f"{side}_model", None) or getattr(args, "model", None) for side in ("baseline", "candidate")
-        ),
-        scenarios=(baseline, candidate),
-        facts=facts(args),
-        prompts=args.answer_prompts,
-        tokens=args.answer_tokens,
-        in_flight=args.answers_in_flight,
-        options={
-            name: value
-            for name in ("proxy", "ca", "insecure", "allow_http_key", "connect_timeout")
-            if (value := getattr(args, name, None)) is not None
-        },
-    )
+    job = planned(folder, args, (baseline, candidate))
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=perform, args=(job, theirs))
@@ -177,6 +163,43 @@ def ask(folder: Path, args: Namespace, baseline: Scenario, candidate: Scenario) 
             child.join()
         ours.close()
     return job.path
+
+
+def check(args: Namespace, scenario: Scenario) -> None:
+    """Raises Stop(USAGE) for questions that are none, before hours of runs go by; does nothing if none are asked."""
+    from llmload.cli import questioning
+
+    if args.check_answers:
+        questioning.questions(planned(Path(), args, (scenario, scenario)))
+
+
+def planned(folder: Path, args: Namespace, scenarios: tuple[Scenario, Scenario]) -> "Job":
+    """What is asked of whom. Raises Stop(USAGE) for a file of facts that is none."""
+    from llmload.cli.questioning import Job
+
+    model = getattr(args, "model", None)
+    return Job(
+        folder=folder,
+        hosts=(args.baseline, args.candidate),
+        models=(getattr(args, "baseline_model", None) or model, getattr(args, "candidate_model", None) or model),
+        scenarios=scenarios,
+        facts=facts(args),
+        prompts=args.answer_prompts,
+        tokens=args.answer_tokens,
+        in_flight=args.answers_in_flight,
+        options=reach(args),
+    )
+
+
+def reach(args: Namespace) -> dict[str, Any]:
+    """What the options say about reaching endpoints, as fields of SendOptions. Raises Stop(USAGE)."""
+    found = {
+        name: value
+        for name in ("proxy", "ca", "insecure", "allow_http_key")
+        if (value := getattr(args, name, None)) is not None
+    }
+    timeout = getattr(args, "connect_timeout", None)
+    return found if not timeout else {**found, "connect_timeout": options.seconds(timeout, "--connect-timeout")}
 
 
 def listen(ours: "Connection[Any, Any]") -> None:

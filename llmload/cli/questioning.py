@@ -39,7 +39,7 @@ class Job:
 
     folder: Path
     hosts: tuple[str, str]
-    models: tuple[str | None, ...]
+    models: tuple[str | None, str | None]
     scenarios: tuple[Scenario, Scenario]
     facts: tuple[Known, ...]
     prompts: int

@@ -9,7 +9,8 @@ from llmload.answers.rates import Interval, Loss
 from llmload.answers.review import Reviewed
 
 SURE = 0.05
-"""A loss is shown if its chance, corrected by Holm for all losses that are looked for, is at most this."""
+"""A loss is shown if its chance (see `classes`) is at most this."""
+ALL = "all"
 LIMIT = 0.5
 """Points that a class may lose which no scenario speaks of."""
 
@@ -31,7 +32,8 @@ class Lost:
     """One thing in which answers may be worse."""
 
     what: str
-    """`right answers`, `sound answers` (not missing, empty, garbled, looping or in another language), `score`."""
+    """`right answers`; `sound answers` (not missing, empty, garbled, looping or in another language) where it is not
+    known which are right; `score`."""
     shares: tuple[float, float]
     """Share, or mean score, of both sides, from 0 to 1 …"""
     n: int
@@ -102,10 +104,12 @@ class Answers:
 def classes(
     judged: Sequence[Judged], limits: Mapping[str, float], scores: Mapping[str, Sequence[tuple[float, float]]]
 ) -> tuple[ClassQuality, ...]:
-    """Class by class, in the order in which they first come. `scores`: of a class, by a team's own scorer.
+    """Class by class, in the order in which they first come, and `all` last where there are several.
 
-    A class that `limits` does not name may lose as much as the most lenient of those it names, else 0.5 points. An
-    attempt that failed is neither right nor sound: a candidate cannot win by failing.
+    `scores`: of a class, by a team's own scorer. A class that `limits` does not name, and `all`, may lose as much as
+    the most lenient of those it names, else 0.5 points. An attempt that failed is neither right nor sound: a candidate
+    cannot win by failing. Right answers over all questions are the test that decides (sound ones where no answer is
+    known), as it is; the chances of all others are corrected for their number (Holm).
     """
     names = list(dict.fromkeys(one.asked.workload for one in judged))
     usual = max(limits.values(), default=LIMIT)
@@ -115,7 +119,12 @@ def classes(
         )
         for name in names
     ]
-    sure = iter(rates.holm([lost.loss.p for one in found for lost in one.lost]))
+    if len(names) > 1:
+        found.append(_class(ALL, judged, usual, [both for name in names for both in scores.get(name, ())]))
+    chances = [lost.loss.p for one in found for lost in one.lost]
+    main = len(chances) - len(found[-1].lost) if found else 0
+    others = rates.holm(chances[:main] + chances[main + 1 :])
+    sure = iter([*others[:main], *chances[main : main + 1], *others[main:]])
     return tuple(replace(one, lost=tuple(_told(lost, next(sure)) for lost in one.lost)) for one in found)
 
 
@@ -132,7 +141,7 @@ def _class(name: str, judged: Sequence[Judged], limit: float, scores: Sequence[t
     right = [one.right for one in judged if one.right is not None]
     lost = [
         *_lost("right answers", right, limit),
-        *_lost("sound answers", [one.sound for one in judged], limit),
+        *_lost("sound answers", [one.sound for one in judged if one.right is None], limit),
     ]
     if (loss := rates.mean(scores)) is not None:
         means = (_mean([a for a, _ in scores]) or 0.0, _mean([b for _, b in scores]) or 0.0)
