@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from llmload.compare import words
 from llmload.compare.cells import Cell
 from llmload.compare.comparison import Compared
-from llmload.compare.show import gains, measured, numbers
+from llmload.compare.show import measured, numbers
 from llmload.compare.show.curves import sides
 from llmload.compare.show.inks import BAD, GOOD, NEITHER
 from llmload.report import positions
@@ -49,7 +49,7 @@ def forest(axes: Axes, compared: Compared, claimed: float | None = None) -> str 
     axes.set_xlabel("gain (logarithmic); right of 1 the candidate is better")
     beyond = " Arrows: beyond the axis." if edge else ""
     return (
-        f"At {level.words}, {gains.of(workload)}; bars: 95 % intervals; ◆ decides. Green: better, red: worse.{beyond}"
+        f"At {level.words}, {numbers.of(workload)}; bars: 95 % intervals; ◆ decides. Green: better, red: worse.{beyond}"
     )
 
 

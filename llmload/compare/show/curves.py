@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from llmload.compare.comparison import Compared
 from llmload.compare.figures import FIGURES, Figure
-from llmload.compare.show import measured
+from llmload.compare.show import measured, numbers
 from llmload.compare.show.inks import SIDES
 from llmload.compare.sides import Level, Side
 from llmload.report.rows import ALL
@@ -91,14 +91,10 @@ def percentiles(key: str, unit: str, scale: float) -> Draw:
         axes.set_ylabel(f"{unit} (logarithmic)")
         _room(axes)
         axes.legend(ncols=2, loc="upper left")
-        words = f"{_class(workload)}, all attempts. {_sure(compared)}"
+        words = f"{numbers.of(workload).capitalize()}, all attempts. {_sure(compared)}"
         return words + (" Triangles at the top: infinite, failures reach the percentile." if beyond else "")
 
     return paint
-
-
-def _class(workload: str) -> str:
-    return "All classes" if workload == ALL else f"Class {workload}"
 
 
 def _sure(compared: Compared) -> str:
@@ -161,9 +157,9 @@ def trade(axes: Axes, compared: Compared) -> str | None:
     axes.set_xlabel("output tokens per second, all users")
     axes.set_ylabel("E2E p95, s (logarithmic)")
     axes.legend(loc="upper left", ncols=2)
-    numbers = "requests per second asked for" if compared.deciding.level.rate is not None else "requests in flight"
+    kind = "requests per second asked for" if compared.deciding.level.rate is not None else "requests in flight"
     left = f" Not drawn, because infinite: {', '.join(beyond)}." if beyond else ""
-    return f"{_class(workload)}; numbers: {numbers}. Down and right is better.{left}"
+    return f"{numbers.of(workload).capitalize()}; numbers: {kind}. Down and right is better.{left}"
 
 
 def of_gpus(figure: Figure, unit: str, scale: float) -> Draw:

@@ -102,18 +102,13 @@ def deciding(compared: Compared) -> Section:
         Head(*asked(levels(compared))), Head("", "baseline"), Head("", "candidate"), Head("", "gain"),
         Head("", "95 % interval"), Head("", "rounds"), Head("", "requests"), Head("", "word", left=True),
     )  # fmt: skip
-    title = f"The figure that decides: {figure.words}, {of(workload)}"
+    title = f"The figure that decides: {figure.words}, {numbers.of(workload)}"
     why = [f"{_where(cell)}: {cell.why}." for cell in compared.cells if cell.deciding and cell.why]
     return Section("deciding", title, (), heads, tuple(lines), tuple(why))
 
 
-def of(workload: str) -> str:
-    """A class in a sentence."""
-    return "all classes" if workload == ALL else f"class {workload}"
-
-
 def _where(cell: Cell) -> str:
-    return f"{cell.level.words}, {of(cell.workload)}"
+    return f"{cell.level.words}, {numbers.of(cell.workload)}"
 
 
 def _row(cell: Cell) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import math
 from llmload.compare import words
 from llmload.compare.cells import Cell
 from llmload.compare.figures import Figure
+from llmload.report.rows import ALL
 
 SIGNS = {
     "faster": "▲",
@@ -63,3 +64,8 @@ def gain(cell: Cell | None) -> str:
         return ""
     sign = SIGNS[cell.word] if cell.gain is not None or cell.deciding else ""
     return f"{words.number(cell.gain)}{sign}{DECIDES if cell.deciding else ''}"
+
+
+def of(workload: str) -> str:
+    """A class in a sentence."""
+    return "all classes" if workload == ALL else f"class {workload}"

@@ -227,7 +227,7 @@ def changes(told: Changes) -> Section:
         for item in told.contributions
     ]
     names = ("change", "on top of", "gain", "95 % interval", "words")
-    where = f"{told.figure.words} at {told.level.words}, {told.workload}"
+    where = f"{told.figure.words} at {told.level.words}, {numbers.of(told.workload)}"
     title = f"Steps of change: {where}"
     return Section(
         "changes", title, told.combined, _heads(*names, right=(2, 3)), tuple(lines), told.warnings

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from llmload.compare.comparison import Compared
 from llmload.compare.show import measured
 from llmload.compare.show.curves import Draw, plain, sides
-from llmload.compare.show.gains import of
+from llmload.compare.show.numbers import of
 from llmload.report.facts import Floats
 
 POINTS = 400
