@@ -19,11 +19,11 @@ from rich.console import Console
 from rich.live import Live
 
 from llmload.load.scenario import Scenario
-from llmload.record import clock
+from llmload.record import clock, runfolder
 from llmload.watch import show
 from llmload.watch.follow import Follower, View
 
-LOG = "locust.log"
+LOG = runfolder.LOG
 
 LOOK_S = 0.5
 """How often the terminal is redrawn."""
@@ -69,15 +69,19 @@ class Interrupts:
                 signal.signal(number, handler)
 
 
-def start(command: list[str], log: Path, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+def start(
+    command: list[str], log: Path, environment: Mapping[str, str], *, brief: bool = False
+) -> "subprocess.Popen[bytes]":
     """Start a command in a session of its own; what it logs goes to `log`, what it says to our standard output.
 
-    It has no standard input: Locust would read keys from a terminal.
+    If it is to be brief, what it says is in its log alone. It has no standard input: Locust would read keys from a
+    terminal.
     """
     with log.open("ab") as file:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if brief else None,
             stderr=file,
             start_new_session=True,
             env=dict(environment),
@@ -121,10 +125,14 @@ def until_end(
 
 
 class Display:
-    """Shows a run once it has begun: redrawn in place on a terminal, else a line every few seconds."""
+    """Shows a run once it has begun: redrawn in place on a terminal, else a line every few seconds.
 
-    def __init__(self, console: Console, folder: Path, scenario: Scenario) -> None:
+    If it is to be brief, nothing of it is left on a terminal, not even a blank line.
+    """
+
+    def __init__(self, console: Console, folder: Path, scenario: Scenario, *, brief: bool = False) -> None:
         self.console = console
+        self.brief = brief
         self.follower = Follower(folder, scenario)
         self.scenario = scenario
         self.live: Live | None = None
@@ -154,7 +162,8 @@ class Display:
                 self.console.print(show.line(view, self.scenario), highlight=False, markup=False, soft_wrap=True)
             return
         if self.live is None:
-            self.console.print()
+            if not self.brief:
+                self.console.print()
             self.live = Live(console=self.console, auto_refresh=False, transient=True)
             self.live.start()
         self.live.update(show.picture(view, self.scenario), refresh=True)

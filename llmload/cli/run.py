@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -33,22 +33,25 @@ WIDTH = 120
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options: those of `llmload.load.options`, and those that only this command has."""
+    """Declare the command's options."""
     parser.add_argument(
         "scenario", nargs="?", default="mixed", help="scenario file, or the name of a shipped one (mixed)"
     )
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """All but the scenario: those of `llmload.load.options`, and those that only this command has."""
     parser.add_argument("-H", "--host", metavar="URL", help=f"the endpoint, with or without /v1; else ${HOST}")
     for flags, keywords in options.OPTIONS:
         parser.add_argument(*flags, **keywords)
-    parser.add_argument(
-        "--dry-run", action="store_true", help="print the plan (time, requests, tokens, cost); send nothing"
-    )
+    add_dry_run(parser)
     parser.add_argument(
         "--gate", action="append", metavar="CONDITION", help="as ttft_ms.p50<=500 or success_share>=0.99@32"
     )
     parser.add_argument("--max-fail-ratio", type=float, metavar="X", help="exit code 1 if more than this share failed")
     parser.add_argument("--bucket", metavar="TIME", help=options.BUCKET)
-    parser.add_argument("--processes", type=int, default=1, metavar="N", help="processes that send (1)")
+    add_processes(parser)
     parser.add_argument("--web", action="store_true", help="serve Locust's web page while it runs")
     parser.add_argument(
         "--by-hand",
@@ -79,7 +82,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def main(args: Namespace) -> int:
+def add_dry_run(parser: argparse.ArgumentParser) -> None:
+    """Declare --dry-run."""
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the plan (time, requests, tokens, cost); send nothing"
+    )
+
+
+def add_processes(parser: argparse.ArgumentParser) -> None:
+    """Declare --processes."""
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="processes that send (1)")
+
+
+Behind = Callable[[Console, Path], None]
+"""What is done when a run is over, reported or not, with the screen and the run folder."""
+
+
+def main(args: Namespace, behind: Behind = lambda _console, _folder: None) -> int:
     """Check everything that can be checked without the endpoint, then run."""
     check_words(sys.argv[1:])
     launch.check(args)
@@ -91,22 +110,35 @@ def main(args: Namespace) -> int:
     if not host and not args.dry_run:
         raise Stop(f"no endpoint: name it with --host URL, or set {HOST}")
     check_fail_ratio(args.max_fail_ratio)
-    scenario = reading.load(args.scenario, options.overrides(args))
-    typed = ["llmload", *sys.argv[1:]]
-    written = {"scenario": reading.resolved(scenario), "--host": host, "the command": typed}
-    secrets.check(scenario.key_env, os.environ.get(scenario.key_env), written)
-    check_gates(args.gate or (), scenario)
-    check_room(args, scenario)
+    scenario = read(args, host)
     again = sources.asked(args, scenario).repeated
-    if host:
-        target.resolve(host)
     if not host or args.dry_run:
         return plan(args, scenario, again)
     if args.master:
         check_port(ports.no_master(args.master_bind_host or here.ALONE, args.master_port or ports.MASTER))
     if args.web:
         check_port(ports.no_page(args.web_host or here.ALONE, args.web_port or launch.WEB_PORT))
-    return by_hand(args, host, typed) if args.load == options.BY_HAND else perform(args, scenario, host, typed)
+    if args.load == options.BY_HAND:
+        return by_hand(args, host)
+    return perform(args, scenario, host, typed(), behind=behind)
+
+
+def typed() -> list[str]:
+    """The command, for run.json."""
+    return ["llmload", *sys.argv[1:]]
+
+
+def read(args: Namespace, host: str | None) -> Scenario:
+    """The scenario as the options change it, checked against them and the endpoint's address. Raises Stop(USAGE)."""
+    scenario = reading.load(args.scenario, options.overrides(args))
+    written = {"scenario": reading.resolved(scenario), "--host": host, "the command": typed()}
+    secrets.check(scenario.key_env, os.environ.get(scenario.key_env), written)
+    check_gates(args.gate or (), scenario)
+    check_room(args, scenario)
+    sources.asked(args, scenario)
+    if host:
+        target.resolve(host)
+    return scenario
 
 
 def check_words(words: Sequence[str]) -> None:
@@ -209,40 +241,40 @@ def work(args: Namespace) -> int:
     os.execve(command[0], command, environment(["llmload", *sys.argv[1:]]))  # noqa: S606  (no shell is wanted)
 
 
-def by_hand(args: Namespace, host: str, typed: list[str]) -> int:
+def by_hand(args: Namespace, host: str) -> int:
     """Leave everything to the page and to whoever sits at it: run after run, each reported at its end."""
     print(f"$ {launch.shown(args, host)}")
     print(f"\nSet users at {launch.page(args)}, watch at {launch.page(args)}/llmload; Ctrl-C ends it.\n", flush=True)
     command = launch.started(args, host, None, None if args.master else ports.free())
-    ours = environment(typed)
+    ours = environment(typed())
     del ours[handover.PARENT_PID]  # there is no parent that shows and reports
     os.execve(command[0], command, ours)  # noqa: S606  (no shell is wanted)
 
 
-def perform(args: Namespace, scenario: Scenario, host: str, typed: list[str]) -> int:
-    """Run in a folder of its own, from the first line on the screen to the exit code. `typed` goes into run.json."""
-    console = Console()
-    if not console.is_terminal:
-        console.width = WIDTH
-    base_url = target.resolve(host).base_url
+def perform(  # noqa: PLR0913
+    args: Namespace,
+    scenario: Scenario,
+    host: str,
+    words: list[str],
+    *,
+    brief: bool = False,
+    behind: Behind = lambda _console, _folder: None,
+) -> int:
+    """Run in a folder of its own, from the first line on the screen to the exit code. `words` go into run.json.
+
+    If it is to be brief, only the picture of the load that goes on is shown, and what went wrong.
+    """
+    console = screen()
     with attend.Interrupts().counted() as interrupts:
         folder = folder_for(args, scenario)
-        console.print(f"{scenario.name}: {base_url}", style="bold", highlight=False, markup=False, soft_wrap=True)
-        console.print(f"$ {launch.shown(args, host)}", style="dim", highlight=False, markup=False, soft_wrap=True)
-        words, enough = room.told(args, scenario)
-        if not enough:
-            console.print(words, style="yellow", highlight=False, markup=False)
-        first = "waiting for workers" if args.master else "looking at the endpoint"
-        console.print(f"starting it, and {first} …\n", style="dim")
-        sys.stdout.flush()
-        if args.web:
-            console.print(f"web page: {launch.page(args)}/llmload\n", highlight=False)
+        if not brief:
+            announce(args, console, scenario, host)
         port = None if args.master else ports.free()
         command = launch.started(args, host, folder, port)
         log = folder / attend.LOG
-        display = attend.Display(console, folder, scenario)
+        display = attend.Display(console, folder, scenario, brief=brief)
         try:
-            child = attend.start(command, log, environment(typed))
+            child = attend.start(command, log, environment(words), brief=brief)
         except OSError as error:
             raise runfolder.cannot_write(log, error) from error
         try:
@@ -252,11 +284,38 @@ def perform(args: Namespace, scenario: Scenario, host: str, typed: list[str]) ->
             attend.kill(child)  # whatever it forked and left behind
         before = interrupts.count
         interrupts.patience = before + 1  # the report is finished all the same; who insists ends it
-        verdict = settle(args, console, folder, code, interrupted=before > 0)
+        verdict = settle(args, console, folder, code, interrupted=before > 0, brief=brief)
+        if (folder / runfolder.RUN).exists():
+            behind(console, folder)
         return max(verdict, Exit.INCOMPLETE) if interrupts.count > before else verdict
 
 
-def settle(args: Namespace, console: Console, folder: Path, code: int, *, interrupted: bool) -> int:
+def screen() -> Console:
+    """The terminal, or what stands in its place."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = WIDTH
+    return console
+
+
+def announce(args: Namespace, console: Console, scenario: Scenario, host: str) -> None:
+    """What is said before a run."""
+    base_url = target.resolve(host).base_url
+    console.print(f"{scenario.name}: {base_url}", style="bold", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"$ {launch.shown(args, host)}", style="dim", highlight=False, markup=False, soft_wrap=True)
+    words, enough = room.told(args, scenario)
+    if not enough:
+        console.print(words, style="yellow", highlight=False, markup=False)
+    first = "waiting for workers" if args.master else "looking at the endpoint"
+    console.print(f"starting it, and {first} …\n", style="dim")
+    sys.stdout.flush()
+    if args.web:
+        console.print(f"web page: {launch.page(args)}/llmload\n", highlight=False)
+
+
+def settle(  # noqa: PLR0913
+    args: Namespace, console: Console, folder: Path, code: int, *, interrupted: bool, brief: bool = False
+) -> int:
     """Report what there is, say what went wrong, and give the exit code."""
     log = folder / attend.LOG
     if not (folder / runfolder.RUN).exists():
@@ -264,7 +323,8 @@ def settle(args: Namespace, console: Console, folder: Path, code: int, *, interr
     ended = runfolder.read_run(folder).get("ended_at") is not None
     if not ended and not interrupted:
         console.print(died(log, code), style="red", highlight=False, markup=False)
-    return max(Exit(report(args, console, folder)), Exit(code) if code in set(Exit) and ended else Exit.OK)
+    told = Exit(report(args, console, folder, brief=brief))
+    return max(told, Exit(code) if code in set(Exit) and ended else Exit.OK)
 
 
 def not_begun(folder: Path, code: int, *, interrupted: bool) -> int:
@@ -306,7 +366,7 @@ def logged(log: Path) -> list[str]:
     return [plain.one_line(line) for line in text.split("\n")] if text else []
 
 
-def report(args: Namespace, console: Console, folder: Path) -> int:
+def report(args: Namespace, console: Console, folder: Path, *, brief: bool = False) -> int:
     """Compute the figures, print the table, write tables and pages unless told not to; gives the exit code.
 
     What cannot be written (the disk is full) is told behind the table, and makes the run INCOMPLETE.
@@ -320,7 +380,8 @@ def report(args: Namespace, console: Console, folder: Path) -> int:
             files.write(built)
         except Stop as stop:
             unwritten = stop
-    terminal.show(built, console)
+    if not brief:
+        terminal.show(built, console)
     if unwritten is None:
         return built.exit_code
     print(f"llmload run: {unwritten.message}", file=sys.stderr)

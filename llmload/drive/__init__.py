@@ -3,7 +3,7 @@
 What each file is for stands at its head; these belong together (a test holds the list to the folder):
 
     Puts llmload into Locust: start, plugin, locustfile, shape, wiring, hearing, signals, mixuser, user, hooks
-    A run, beginning it: prepare, listing
+    A run, beginning it: prepare, listing, runlog
     A run, conducting it: conductor, stepping, ratestep, run, members, book, muster, desk, reporter, voice
     A run, sending requests: candidate, kit, parcels, worker, session, part, turnstile, arriving, ship, generator, apart
     Between the two: messages, order

@@ -28,6 +28,7 @@ from llmload.drive.prepare import Prepared
 from llmload.drive.ratestep import RateStepping
 from llmload.drive.reporter import reported
 from llmload.drive.run import ALL_LOST, Run
+from llmload.drive.runlog import RunLog
 from llmload.drive.sampling import Sampling
 from llmload.drive.stepping import CUT_S, RAMP_S, Stepping
 from llmload.drive.voice import Voice
@@ -78,6 +79,7 @@ class Conductor:
         """A run has begun, or could not …"""
         self.refusal: str | None = None
         """… for this reason."""
+        self.log: RunLog | None = None
         self._greenlet: Any = None
         self._again = False
 
@@ -351,6 +353,9 @@ class Conductor:
             if sampling is not None:
                 sampling.close()
             raise
+        if not self.voice.attended:
+            self._end_log()
+            self.log = RunLog(folder)
         self.desk.run = run
         self.feed.begin(run)
         self.refusal = None
@@ -413,8 +418,14 @@ class Conductor:
         run.ledger.close()
         code = max(VERDICTS[run.verdict], Exit.FAILED if run.barren else Exit.OK)
         self.environment.process_exit_code = code if self.voice.attended else max(code, self._report(run))
+        self._end_log()
         if self.exporter is not None and self.environment.web_ui is None:
             self.exporter.linger(lambda: self.halted)
+
+    def _end_log(self) -> None:
+        if self.log is not None:
+            self.log.end()
+            self.log = None
 
     def _report(self, run: Run) -> Exit:
         """Tables and pages; returns what they say about the run, as an exit code."""

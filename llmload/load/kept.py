@@ -82,14 +82,9 @@ class Kept:
             return own
         for key in ("input_tokens", "prompts", "shared_prefix_tokens", "shared_prefix_share"):
             own.pop(key, None)
-        if isinstance(path := own.get("path"), str):
-            own["path"] = self._data(path, str(own.get("name")), row.get("digest"))
+        if isinstance(own.get("path"), str):
+            own["path"] = _data(self.path.parent, row)
         return own
-
-    def _data(self, path: str, name: str, digest: Any) -> str:
-        """Where the data file of a class lies: where it lay if it is still the same, else beside run.json."""
-        packed = self.path.parent / PROMPTS / f"{name}{Path(path).suffix}"
-        return str(packed.absolute()) if packed.is_file() and _sha256(path) != digest else path
 
 
 def find(name: str) -> Path | None:
@@ -125,6 +120,19 @@ def read(path: Path) -> Kept:
     preflight = value.get("preflight")
     fit = preflight.get("fit") if isinstance(preflight, dict) else scenario.get("fitted")
     return Kept(path, None if run is None else str(run), scenario, _fit(path, fit))
+
+
+def with_data(folder: Path, scenario: dict[str, Any]) -> dict[str, Any]:
+    """A resolved scenario of a run folder whose data files stand where they lie now."""
+    rows = [{**row, "path": _data(folder, row)} if row.get("path") else row for row in scenario["classes"]]
+    return {**scenario, "classes": rows}
+
+
+def _data(folder: Path, row: dict[str, Any]) -> str:
+    """Where the data file of a class lies: where it lay if it is still the same, else beside run.json."""
+    path = str(row["path"])
+    packed = folder / PROMPTS / f"{row.get('name')}{Path(path).suffix}"
+    return str(packed.absolute()) if packed.is_file() and _sha256(path) != row.get("digest") else path
 
 
 def _sha256(path: str) -> str | None:

@@ -21,6 +21,7 @@ RUN = "run.json"
 REQUESTS = "requests.jsonl"
 GENERATOR = "generator.jsonl"
 SPOOL = "spool"
+LOG = "locust.log"
 
 
 def create(root: Path, scenario: str, now: float | None = None) -> Path:

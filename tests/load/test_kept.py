@@ -34,8 +34,6 @@ def ran(folder: Path, scenario: Scenario, **members: Any) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_gives_back_its_scenario(tmp_path: Path, name: str, kind: str) -> None:
     """Every shipped scenario, of each kind of load, comes back as it was resolved, with the lengths of its prompts."""
-    if kind == "soak" and reading.load(name).load.kind == "rate":
-        pytest.skip("a soak by rate is held alike")
     scenario = reading.load(name, KINDS[kind])
     folder = ran(tmp_path / "run", scenario, preflight={"fit": {"x-000": 7}})
     assert reading.load(str(folder)) == replace(scenario, fitted={"x-000": 7})
