@@ -6,6 +6,7 @@ from typing import Any
 from llmload.compare.differing.hardware import gpus
 from llmload.compare.differing.part import walk
 from llmload.compare.sides import Level, Pair, Side
+from llmload.compare.words import percent
 from llmload.report.building import Built
 
 FAILURES = 0.01
@@ -64,12 +65,12 @@ def _failures(pair: Pair) -> Iterator[str]:
             failed, attempts = share(side, level)
             shares.append(failed / attempts if attempts else None)
             if attempts and failed / attempts > FAILURES:
-                yield f"{failed / attempts:.1%} of the {role}'s {attempts:,} attempts failed at {level.words}"
+                yield f"{percent(failed / attempts)} of the {role}'s {attempts:,} attempts failed at {level.words}"
         mine, theirs = shares
         if mine is not None and theirs is not None and abs(theirs - mine) > UNLIKE:
             yield (
-                f"failures are unlike at {level.words}: {mine:.1%} of the baseline's attempts, {theirs:.1%} of the "
-                "candidate's; percentiles over all attempts count them as never finished"
+                f"failures are unlike at {level.words}: {percent(mine)} of the baseline's attempts, {percent(theirs)} "
+                "of the candidate's; percentiles over all attempts count them as never finished"
             )
 
 

@@ -86,7 +86,7 @@ def probes(one: Mapping[str, float], other: Mapping[str, float]) -> Texts | None
     return None
 
 
-def counted(built: Built) -> dict[Any, float] | None:
+def counted(built: Built) -> dict[str, dict[Any, float]] | None:
     """Tokens of each text: those counted before the clock, and those that the server told of requests, on average."""
     facts = built.facts
     told_by = facts.measured & facts.is_("input_tokens_source", "server") & (facts.numbers("input_tokens") > 0)
@@ -95,16 +95,22 @@ def counted(built: Built) -> dict[Any, float] | None:
     sums: dict[Any, list[float]] = {}
     for name, workload, tokens in zip(names, classes, facts.numbers("input_tokens")[told_by], strict=True):
         sums.setdefault(identity(workload, name), []).append(tokens)
-    return {**{key: float(np.mean(values)) for key, values in sums.items()}, **prompts.counted(built)} or None
+    requests = {key: float(np.mean(values)) for key, values in sums.items()}
+    found = {"texts": prompts.counted(built), "requests": requests}
+    return found if any(found.values()) else None
 
 
-def counts(one: Mapping[Any, float], other: Mapping[Any, float]) -> Texts | None:
-    """Counts of the same prompts: the median of their ratios tells tokenizers apart, whatever single ones do."""
-    both = one.keys() & other.keys()
-    if not both or abs(median(other[key] / one[key] for key in both) - 1) <= TOKENS:
-        return None
-    mine, theirs = (f"{np.mean([side[key] for key in both]):.1f} tokens on average" for side in (one, other))
-    return mine, theirs
+def counts(one: Mapping[str, dict[Any, float]], other: Mapping[str, dict[Any, float]]) -> Texts | None:
+    """Counts of the same texts, else of the same requests: their median ratio tells tokenizers apart."""
+    for kind in ("texts", "requests"):
+        mine, theirs = one[kind], other[kind]
+        if not (both := mine.keys() & theirs.keys()):
+            continue
+        if abs(median(theirs[key] / mine[key] for key in both) - 1) <= TOKENS:
+            return None
+        means = [float(np.mean([side[key] for key in both])) for side in (mine, theirs)]
+        return f"{means[0]:.1f} tokens on average", f"{means[1]:.1f} tokens on average"
+    return None
 
 
 def counters(built: Built) -> tuple[str, ...] | None:
@@ -177,7 +183,7 @@ SERVING: tuple[Sort, ...] = (
         "the engine and its version; its flags are a sort of their own",
         (
             Part("engine", "name", engine),
-            Part("software", "as told", told("software"), optional=True),
+            Part("engine_told", "as told", told("software"), optional=True),
             Part("version", "version", server("version")),
         ),
     ),
