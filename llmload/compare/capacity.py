@@ -7,7 +7,7 @@ for both. A level counts as served in every round or in none; what differs betwe
 
 from typing import Any
 
-from llmload.compare.holding import LEAST_ROUNDS
+from llmload.compare.intervals import ROUNDS
 from llmload.compare.looking import Look
 from llmload.compare.sides import Level, Side
 from llmload.compare.words import percent
@@ -16,8 +16,8 @@ SERVED = 0.99
 KEPT = 0.8
 
 
-def words(look: Look, *, single: bool) -> str | None:
-    """A sentence where the candidate serves more at once; `single`: one request by itself became faster too."""
+def words(look: Look, *, only: bool) -> str | None:
+    """A sentence where the candidate serves more at once; `only`: that is all that it gained."""
     levels = look.pair.levels
     measure, least = "goodput_share", SERVED
     told = f"within the SLO for at least {percent(SERVED)} of the attempts"
@@ -34,10 +34,10 @@ def words(look: Look, *, single: bool) -> str | None:
     broken = [value for value in _values(look.pair.baseline, ours, measure) if value is not None and value < least]
     if len(broken) < len(look.pair.baseline.rounds):
         return None
-    only = "More is served at once" if single else "Only capacity rose"
+    begin = "Only capacity rose" if only else "More is served at once"
     served = f"up to {theirs.words}" if theirs is not None else "at no level"
-    sentence = f"{only}: {told} the candidate serves up to {ours.words}, the baseline {served}"
-    if min(len(look.pair.baseline.rounds), len(look.pair.candidate.rounds)) >= LEAST_ROUNDS:
+    sentence = f"{begin}: {told} the candidate serves up to {ours.words}, the baseline {served}"
+    if min(len(look.pair.baseline.rounds), len(look.pair.candidate.rounds)) >= ROUNDS:
         return sentence
     return f"It looks as if {sentence[0].lower()}{sentence[1:]}"
 

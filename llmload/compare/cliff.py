@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-from llmload.compare.holding import LEAST_ROUNDS
+from llmload.compare.intervals import ROUNDS
 from llmload.compare.looking import Look
 from llmload.compare.sides import Level, Side
 from llmload.compare.words import percent, times
@@ -32,14 +32,20 @@ class Cliff:
 
 
 def find(look: Look) -> Cliff | None:
-    """The first cliff, at the lowest level that has it."""
-    for level in look.pair.levels:
-        ours, theirs = curves(look.pair.candidate, level), curves(look.pair.baseline, level)
-        for at in range(1, len(RANGES)):
-            if ours and theirs and all(_falls(c, at) for c in ours) and all(_holds(c, at) for c in theirs):
-                rounds = min(len(ours), len(theirs))
-                return _cliff(level, at, mean(theirs), mean(ours), rounds)
+    """The first cliff, with its figures at the lowest level that has it."""
+    pair = look.pair
+    sides = {level: (curves(pair.baseline, level), curves(pair.candidate, level)) for level in pair.levels}
+    for at in range(1, len(RANGES)):
+        levels = [level for level, (theirs, ours) in sides.items() if _stands(theirs, ours, at)]
+        if levels:
+            return _cliff(levels, at, *sides[levels[0]])
     return None
+
+
+def _stands(theirs: list[Speeds], ours: list[Speeds], at: int) -> bool:
+    """Whether the candidate falls off there in every round, and the baseline in none."""
+    falls, holds = all(_falls(speeds, at) for speeds in ours), all(_holds(speeds, at) for speeds in theirs)
+    return bool(ours and theirs) and falls and holds
 
 
 def curves(side: Side, level: Level) -> list[Speeds]:
@@ -79,18 +85,19 @@ def _holds(speeds: Speeds, at: int) -> bool:
     return kept is not None and kept >= FALLEN
 
 
-def _cliff(level: Level, at: int, theirs: Speeds, ours: Speeds, rounds: int) -> Cliff:
-    after = RANGES[at][0] - 1
+def _cliff(levels: list[Level], at: int, baseline: list[Speeds], candidate: list[Speeds]) -> Cliff:
+    after, theirs, ours = RANGES[at][0] - 1, mean(baseline), mean(candidate)
     early, late = _over(ours[at - 1], theirs[at - 1]), _over(ours[at], theirs[at])
     kept, kept_theirs = _over(ours[at], ours[at - 1]), _over(theirs[at], theirs[at - 1])
     short_only = early >= FASTER and late < FASTER
     begin = "Faster in short outputs only" if short_only else "Long answers slow down"
+    places = f" (and at {', '.join(level.label for level in levels[1:])})" if len(levels) > 1 else ""
     sentence = (
-        f"{begin}: a cliff after {after} tokens at {level.words}; from there on the candidate decodes at "
-        f"{percent(kept)} of its speed before (the baseline at {percent(kept_theirs)}), which is {times(early)} of the "
-        f"baseline's speed up to there and {times(late)} behind"
+        f"{begin}: a cliff after {after} tokens at {levels[0].words}{places}: from there on the candidate decodes at "
+        f"{percent(kept)} of its speed before, the baseline at {percent(kept_theirs)}; against the baseline it is "
+        f"{times(early)} before the cliff and {times(late)} behind it"
     )
-    sure = rounds >= LEAST_ROUNDS
+    sure = min(len(baseline), len(candidate)) >= ROUNDS
     return Cliff(after, short_only, sentence if sure else f"It looks as if {sentence[0].lower()}{sentence[1:]}")
 
 

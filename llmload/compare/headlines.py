@@ -12,7 +12,7 @@ from llmload.compare.claims import Claim
 from llmload.compare.differences import Difference
 from llmload.compare.holding import Places, Standing
 from llmload.compare.sides import Pair
-from llmload.compare.words import change, claimed, comparatives, span, times
+from llmload.compare.words import change, claimed, comparatives, inverse, span, times
 
 
 def where(pair: Pair, cell: Cell) -> str:
@@ -24,15 +24,10 @@ def where(pair: Pair, cell: Cell) -> str:
 
 def _backing(cell: Cell, *, inverted: bool = False) -> str:
     """The interval and what is behind it: `13.5 to 15.0, 3 + 3 rounds`; inverted, of how much worse it is."""
-    between = span(_over(cell.high), _over(cell.low)) if inverted else span(cell.low, cell.high)
+    between = span(inverse(cell.high), inverse(cell.low)) if inverted else span(cell.low, cell.high)
     if not holding.repeated(cell):
         return f"{between} over requests" if between else "no interval"
     return (f"{between}, " if between else "") + f"{cell.rounds[0]} + {cell.rounds[1]} rounds"
-
-
-def _over(ratio: float | None) -> float | None:
-    """Its reciprocal."""
-    return None if ratio is None else math.inf if ratio == 0 else 1 / ratio
 
 
 def _few(cell: Cell) -> str:

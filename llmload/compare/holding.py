@@ -21,9 +21,6 @@ from llmload.compare.claims import Claim
 from llmload.compare.intervals import ROUNDS
 from llmload.compare.words import span, times
 
-LEAST_ROUNDS = ROUNDS
-"""Rounds of each side behind a verdict: fewer do not show how much runs differ by themselves."""
-
 Standing = Literal["holds", "direction", "fails", "unsure"]
 
 
@@ -37,8 +34,8 @@ class Places:
 
 
 def repeated(cell: Cell) -> bool:
-    """Whether there are enough rounds of both sides."""
-    return min(cell.rounds) >= LEAST_ROUNDS
+    """Whether there are enough rounds of both sides: fewer do not show how much runs differ by themselves."""
+    return min(cell.rounds) >= ROUNDS
 
 
 def standing(cell: Cell, factor: float, tolerance: float) -> Standing:

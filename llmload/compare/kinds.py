@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from llmload.compare import capacity, cliff, posing
 from llmload.compare.cells import Cell
-from llmload.compare.looking import Look, hedged, said, sign
+from llmload.compare.holding import repeated
+from llmload.compare.looking import NOISE, Look, hedged, said, sign
 from llmload.compare.sides import Pair
+from llmload.compare.words import percent
 
 FIRST_TOKEN = "first token"
 DECODING = "decoding"
@@ -23,6 +25,7 @@ UNDER_LOAD = "under load only"
 HIGH_LOAD = "slower at low load, faster at high"
 LOW_LOAD = "faster at low load, slower at high"
 CAPACITY = "capacity"
+CAPACITY_ONLY = "capacity only"
 SHORT_OUTPUTS = "short outputs only"
 CLIFF = "cliff"
 SHORTER_ANSWERS = "shorter answers"
@@ -31,7 +34,7 @@ NOTHING = "nothing"
 
 KEYS = (
     FIRST_TOKEN, DECODING, BOTH, PREFILL_ONLY, DECODE_ONLY, WHOLE, THROUGHPUT, UNDER_LOAD, HIGH_LOAD, LOW_LOAD,
-    CAPACITY, SHORT_OUTPUTS, CLIFF, SHORTER_ANSWERS, FAILING_FAST, NOTHING,
+    CAPACITY, CAPACITY_ONLY, SHORT_OUTPUTS, CLIFF, SHORTER_ANSWERS, FAILING_FAST, NOTHING,
 )  # fmt: skip
 """Every kind there is. `… only` says that the other part shows no difference."""
 
@@ -58,13 +61,14 @@ def tell(pair: Pair, cells: Sequence[Cell]) -> tuple[Kind, ...]:
     shorter = posing.shorter(look)
     if shorter is None or not shorter.alone:
         found += _whole(look, found)
-    if (words := capacity.words(look, single=sign(look.first(E2E, look.lowest)) == 1)) is not None:
-        found.append(Kind(CAPACITY, words))
-    if (fall := cliff.find(look)) is not None:
+    if (words := capacity.words(look, only=not found)) is not None:
+        found.append(Kind(CAPACITY if found else CAPACITY_ONLY, words))
+    fall = cliff.find(look)
+    gained = bool(found) or shorter is not None or (fall is not None and fall.short_only)
+    if fall is not None:
         found.append(Kind(SHORT_OUTPUTS if fall.short_only else CLIFF, fall.words, doubt=True))
     if shorter is not None:
         found.append(Kind(SHORTER_ANSWERS, shorter.words, doubt=True))
-    gained = any(not kind.doubt for kind in found)
     if (words := posing.failing(look)) is not None:
         found.append(Kind(FAILING_FAST, words, doubt=True))
     return tuple(found) if gained else (_nothing(look), *found)
@@ -105,7 +109,7 @@ def _loaded(look: Look) -> list[Kind]:
     user = (whole_high, look.first(FIRST, high), look.first(DECODE, high))
     felt = [cell for cell in user if cell is not None and sign(cell) == 1]
     if 1 in [sign(cell) for cell in alone]:
-        return _fading(look, whole_low, whole_high, brought)
+        return _fading(look, whole_low, whole_high)
     at_high, at_low = f"at {high.words}", f"at {low.words}"
     if whole_low and whole_high and (sign(whole_low), sign(whole_high)) == (-1, 1):
         words = f"Slower at low load, faster at high: {at_low} {said(whole_low)}, {at_high} {said(whole_high)}"
@@ -122,13 +126,12 @@ def _loaded(look: Look) -> list[Kind]:
     return []
 
 
-def _fading(look: Look, low: Cell | None, high: Cell | None, brought: Cell | None) -> list[Kind]:
+def _fading(look: Look, low: Cell | None, high: Cell | None) -> list[Kind]:
     """One request gained, and under load it is lost."""
-    worse = high if sign(high) == -1 else brought if sign(brought) == -1 else None
-    if worse is None or low is None or sign(low) != 1:
+    if low is None or high is None or (sign(low), sign(high)) != (1, -1):
         return []
-    words = f"at {look.lowest.words} {said(low)}, at {look.highest.words} {said(worse)}"
-    return [Kind(LOW_LOAD, hedged(f"Faster at low load, slower at high: {words}", low, worse))]
+    words = f"at {look.lowest.words} {said(low)}, at {look.highest.words} {said(high)}"
+    return [Kind(LOW_LOAD, hedged(f"Faster at low load, slower at high: {words}", low, high))]
 
 
 def _whole(look: Look, found: Sequence[Kind]) -> list[Kind]:
@@ -150,6 +153,8 @@ def _nothing(look: Look) -> Kind:
         return Kind(NOTHING, "Nothing became faster that these runs could show")
     if not worse:
         told = ", ".join(f"{said(cell)} at {level.words}" for level, cell in seen if cell.figure.group == "E2E")
-        return Kind(NOTHING, "Nothing became faster" + (f": {told}" if told else ""))
+        few = not all(repeated(cell) for _, cell in seen)
+        by = f" by more than the {percent(NOISE)} by which runs may differ" if few else ""
+        return Kind(NOTHING, f"Nothing became faster{by}" + (f": {told}" if told else ""))
     told = ", ".join(f"{said(cell)} at {level.words}" for level, cell in worse)
     return Kind(NOTHING, hedged(f"Nothing became faster, and some became slower: {told}", *(cell for _, cell in worse)))

@@ -9,11 +9,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from llmload.compare.cells import Cell
+from llmload.compare.holding import repeated
 from llmload.compare.sides import Level, Pair
-from llmload.compare.words import change, comparatives, span, times
+from llmload.compare.words import change, comparatives, inverse, span, times
 
 SMALLEST = 0.02
-"""A gain or loss by less is no kind of faster, however sure it is."""
+"""A gain or loss by less is no kind of faster, however sure it is …"""
+NOISE = 0.1
+"""… and so is one by less than this where runs were not repeated: runs of one and the same server differ by as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ def sign(cell: Cell | None) -> int | None:
         return 1 if cell.gain else -1
     if cell.low is None or cell.high is None:
         return None
-    if abs(math.log(cell.gain)) < math.log1p(SMALLEST):
+    if abs(math.log(cell.gain)) < math.log1p(SMALLEST if repeated(cell) else NOISE):
         return 0
     return 1 if cell.low > 1 else -1 if cell.high < 1 else 0
 
@@ -81,7 +84,7 @@ def said(cell: Cell) -> str:
     if math.isinf(cell.gain) or cell.gain == 0:
         return f"{cell.figure.words} infinite on the {'baseline' if cell.gain else 'candidate'} alone"
     if cell.gain < 1:
-        between = span(None if not cell.high else 1 / cell.high, None if not cell.low else 1 / cell.low)
+        between = span(inverse(cell.high), inverse(cell.low))
         behind = f" ({between})" if between else ""
     return f"{cell.figure.words} {change(cell.gain, *comparatives(cell.figure))}{behind}"
 

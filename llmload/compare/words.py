@@ -53,6 +53,11 @@ def span(low: float | None, high: float | None) -> str:
     return f"{low:.{places}f} to {high:.{places}f}"
 
 
+def inverse(ratio: float | None) -> float | None:
+    """Its reciprocal: of 0 infinite, of nothing nothing."""
+    return None if ratio is None else math.inf if ratio == 0 else 1 / ratio
+
+
 def claimed(factor: float) -> str:
     """A factor as it was claimed, with no digit that nobody said: `14x`, `1.5x`."""
     return f"{factor:g}{X}"
