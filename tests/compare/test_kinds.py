@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,7 @@ def played(tmp_path: Path, apart: dict[str, Any], n: int = 1, **common: Any) -> 
             place = tmp_path / side / str(at)
             make(place, seed=seed + at, started=600.0 * (2 * at + (seed > 1)), **(how | more))
     both = sides.read([str(tmp_path / "baseline"), str(tmp_path / "candidate")]).pairs[0]
+    both = replace(both, workloads=("all",))  # kinds look at no other cells
     deciding = Deciding(FIGURES["e2e_p95"], both.levels[-1], "all")
     return list(kinds.tell(both, cells.compute(both, deciding)))
 
