@@ -17,6 +17,7 @@ from llmload.compare.cells import Deciding
 from llmload.compare.differing import hardware as machines
 from llmload.compare.differing import serving
 from llmload.compare.differing.part import number, plain, table, tables
+from llmload.compare.figures import FIGURES
 from llmload.compare.words import X
 from llmload.report.building import Built
 
@@ -226,7 +227,8 @@ def metric(stated: str, _built: Built, deciding: Deciding) -> Told:
     text = stated.lower()
     for pattern, name in SPOKEN:
         text = pattern.sub(name, text)
-    found = phrase.known(" ".join(dict.fromkeys(text.split())))
+    spoken = {figure.words.lower(): figure for figure in FIGURES.values()}
+    found = spoken.get(stated.strip().lower()) or phrase.known(" ".join(dict.fromkeys(text.split())))
     if found is None:
         return OPEN
     return ("as stated", "") if found == deciding.figure else ("differs", f"{deciding.figure.words} decides")

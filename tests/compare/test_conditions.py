@@ -1,0 +1,200 @@
+"""The seven conditions: what a claimant stated, held against what the runs had, as far as a machine can tell."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llmload.compare import claims, conditions, stated
+from llmload.compare.cells import Deciding
+from llmload.compare.figures import FIGURES
+from llmload.compare.sides import Level
+from llmload.report import building, seven
+from llmload.report.building import Built
+from tests.compare import folders
+from tests.compare.altered import GONE, altered, pair_of
+
+E2E = Deciding(FIGURES["e2e_p95"], Level(8, None), "all")
+GPU = {"gpu": "0", "name": "NVIDIA H100 80GB HBM3", "memory_total_bytes": 81559 << 20}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """A run of two classes on a GPU, with names as they are in the wild."""
+    built = building.compute(
+        folders.make(
+            tmp_path_factory.mktemp("runs") / "a", seed=1, steps=(8,), requests=40,
+            workloads={"short": {"input_tokens": 200}, "long": {"input_tokens": 3000, "tokens": 100}},
+        )
+    )  # fmt: skip
+    return altered(
+        built,
+        sending__model="meta-llama/Llama-3.1-8B-Instruct",
+        environment__server__model="meta-llama/Llama-3.1-8B-Instruct",
+        environment__server__engine="vllm",
+        environment__server__version="0.9.1.post1",
+        environment__gpus=[GPU, GPU],
+        scenario__classes__0__max_tokens=89,
+        scenario__classes__1__max_tokens=412,
+    )
+
+
+def claimed(**named: str) -> claims.Claim:
+    """A claim with conditions that were stated."""
+    return claims.Claim(
+        "c", FIGURES["e2e_p95"], 2.0, stated={key.replace("_", " "): text for key, text in named.items()}
+    )
+
+
+def test_nothing_stated(run: Built) -> None:
+    """Each is listed as what the claimant does not say, beside what the runs had in the words of the report."""
+    found = conditions.against(claimed(), pair_of(run, run), E2E)
+    assert (
+        tuple(item.name for item in found) == conditions.CONDITIONS == tuple(item.name for item in seven.of(run.facts))
+    )
+    assert {item.standing for item in found} == {"unstated"}
+    assert [item.words for item in found] == [
+        "the claimant does not say which model, with which weights",
+        "the claimant does not say on what input",
+        "the claimant does not say up to how many output tokens",
+        "the claimant does not say on what hardware",
+        "the claimant does not say with what software",
+        "the claimant does not say at what concurrency",
+        "the claimant does not say which figure is meant",
+    ]
+    assert [item.baseline for item in found] == [item.text for item in seven.of(run.facts)]
+
+
+def test_no_claim(run: Built) -> None:
+    """What the runs had stands by itself; what one side does not tell is unknown."""
+    blind = altered(run, environment__gpus=GONE)
+    found = {item.name: item for item in conditions.against(None, pair_of(run, blind), E2E)}
+    assert found["hardware"].standing == "unknown"
+    assert found["hardware"].words == "unknown of the candidate"
+    assert (found["hardware"].stated, found["hardware"].candidate) == (None, None)
+    assert found["model"].standing == "unstated"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "standing"),
+    [
+        ("model", "Llama 3.1 8B", "as stated"),
+        ("model", "llama3.1-8b instruct, FP8 weights", "as stated"),
+        ("model", "Llama 3.1 70B", "differs"),
+        ("model", "Llama 3.1 8B, FP16", "differs"),
+        ("model", "Llama 3.1 8B, tuned by ourselves", "cannot be told"),
+        ("model", "a small model", "cannot be told"),
+        ("model", "", "cannot be told"),
+        ("hardware", "2x H100 80GB", "as stated"),
+        ("hardware", "2 \N{MULTIPLICATION SIGN} NVIDIA H100", "as stated"),
+        ("hardware", "h100", "as stated"),
+        ("hardware", "8x H100", "differs"),
+        ("hardware", "2x A100 80GB", "differs"),
+        ("hardware", "H100 94GB", "cannot be told"),
+        ("hardware", "a large server", "cannot be told"),
+        ("software", "vLLM", "as stated"),
+        ("software", "vLLM 0.9.1, prefix cache off", "as stated"),
+        ("software", "vLLM v0.9", "as stated"),
+        ("software", "vLLM 0.10", "differs"),
+        ("software", "SGLang 0.4", "differs"),
+        ("software", "an engine of our own", "cannot be told"),
+        ("concurrency", "8", "as stated"),
+        ("concurrency", "8 users at once", "as stated"),
+        ("concurrency", "32", "differs"),
+        ("concurrency", "1 to 64", "cannot be told"),
+        ("concurrency", "many", "cannot be told"),
+        ("output limit", "89", "differs"),  # not that of long
+        ("output limit", "short answers", "cannot be told"),
+        ("input", "3,000 tokens", "differs"),  # of all classes together
+        ("input", "questions of customers", "cannot be told"),
+        ("input", "GSM8K", "cannot be told"),
+        ("metric", "e2e_p95", "as stated"),
+        ("metric", "p95 latency, end to end", "as stated"),
+        ("metric", "95th percentile end-to-end latency", "as stated"),
+        ("metric", "median time to first token", "differs"),
+        ("metric", "output tokens per second", "differs"),
+        ("metric", "latency", "cannot be told"),
+    ],
+)
+def test_standings(run: Built, name: str, text: str, standing: str) -> None:
+    """The same and different only where that is beyond doubt."""
+    claim = claimed(**{name.replace(" ", "_"): text})
+    found = next(item for item in conditions.against(claim, pair_of(run, run), E2E) if item.name == name)
+    assert (found.standing, found.stated) == (standing, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "standing"),
+    [("output limit", "89", "as stated"), ("output limit", "max_tokens of 128", "differs"),
+     ("input", "200 tokens", "as stated"), ("input", "205", "as stated"), ("input", "240 tokens", "differs")],
+)  # fmt: skip
+def test_the_class_that_decides(run: Built, name: str, text: str, standing: str) -> None:
+    """Input and limit are those of the class that decides."""
+    deciding = Deciding(FIGURES["e2e_p95"], Level(8, None), "short")
+    claim = claimed(**{name.replace(" ", "_"): text})
+    found = next(item for item in conditions.against(claim, pair_of(run, run), deciding) if item.name == name)
+    assert found.standing == standing
+
+
+def test_words(run: Built) -> None:
+    """Which side it is, and why."""
+    other = altered(run, environment__gpus=[GPU | {"name": "NVIDIA A100 80GB"}] * 2, environment__server__version=GONE)
+    claim = claimed(model="Llama 3.1 70B", hardware="2x A100", software="vLLM 0.9.1", concurrency="32", input="text")
+    found = {item.name: item for item in conditions.against(claim, pair_of(run, other), E2E)}
+    assert found["model"].words == "both sides differ from what was stated: 70b is not what it had"
+    assert found["hardware"].words == "the baseline differs from what was stated: a100 is not what it had"
+    assert found["software"].words == (
+        "unknown of the candidate, so that it cannot be held against what was stated: its version is not known"
+    )
+    assert found["concurrency"].words == "what decides differs from what was stated: 8 in flight decide, not 32"
+    assert found["input"].words == "stated in words, which only a reader can hold against what the runs had"
+    assert found["hardware"].candidate is not None
+    assert "A100" in found["hardware"].candidate
+
+
+def test_unknown_sides(run: Built) -> None:
+    """What was stated of something that a run does not tell is unknown."""
+    blind = altered(
+        run, environment=GONE, sending=GONE, scenario__classes=[{"name": "short"}],
+    )  # fmt: skip
+    claim = claimed(model="Llama", hardware="H100", software="vLLM", output_limit="5")
+    found = {item.name: item.standing for item in conditions.against(claim, pair_of(blind, blind), E2E)}
+    assert found["hardware"] == found["software"] == found["output limit"] == "unknown"
+
+
+def test_rounds_that_differ_are_all_told(run: Built) -> None:
+    """All texts of a side, and the worst of its standings."""
+    other = altered(run, environment__server__version="0.10.0")
+    pair = pair_of((run, other), (run, run))
+    found = {item.name: item for item in conditions.against(claimed(software="vLLM 0.9.1"), pair, E2E)}
+    assert (found["software"].baseline or "").count(" | ") == 1
+    assert found["software"].standing == "differs"
+    assert found["software"].words == "the baseline differs from what was stated: version 0.10.0 is not 0.9.1"
+
+
+def test_a_phrase_states_its_figure_and_level(run: Built) -> None:
+    """`14x e2e_p95@8` says which figure is meant, and at what concurrency."""
+    found = {item.name: item for item in conditions.against(claims.read("14x e2e_p95@8"), pair_of(run, run), E2E)}
+    assert found["metric"].standing == found["concurrency"].standing == "as stated"
+    assert found["model"].standing == "unstated"
+
+
+@pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
+def test_every_figure_is_known_by_its_words(run: Built, figure: Any) -> None:
+    """A phrase states its figure in words that hold against the figure itself."""
+    claim = claims.read(f"2x {figure.key}")
+    deciding = Deciding(figure, Level(8, None), "all")
+    assert stated.metric(claim.stated["metric"], run, deciding) == ("as stated", "")
+
+
+@settings(max_examples=60)
+@given(
+    text=st.text(max_size=30) | st.from_regex(r"[0-9]{0,4}x? ?[a-zA-Z]{0,4}[0-9.,]{0,5} ?(tokens|GB)?", fullmatch=True)
+)
+def test_any_text_can_be_stated(run: Built, text: str) -> None:
+    """Nothing that a claimant says ends in a traceback."""
+    for hold in stated.HOLDS.values():
+        standing, why = hold(text, run, E2E)
+        assert standing in conditions.WORST
+        assert why.isprintable()
