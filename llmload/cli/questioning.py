@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 TRIES = 3
 """Of a request that was turned away for the moment; nothing is measured here."""
 AGAIN = {"rate_limited", "overloaded", "no_response", "stale_connection"}
-LOOKED_AT = 50_000
+LOOKED_AT = 20_000
 """Requests of the mix among which prompts are looked for."""
 
 
@@ -110,8 +110,7 @@ def size(cls: Any, most: int) -> int:
 
 def plainly(call: Call) -> Call:
     """The call at temperature 0 and without a wish to be answered at length."""
-    body = {name: value for name, value in call.extra_body.items() if name != "temperature"}
-    return replace(call, temperature=0.0, extra_body=body, ignore_eos=False, min_tokens=None)
+    return replace(call, temperature=0.0, ignore_eos=False, min_tokens=None)
 
 
 def perform(job: Job, told: "Connection[Any, Any]") -> None:
@@ -190,8 +189,7 @@ def settled(job: Job, at: int, told: "Connection[Any, Any]") -> tuple[Any, str |
     from llmload.send.target import resolve
 
     scenario, target = job.scenarios[at], resolve(job.hosts[at])
-    body = {name: value for name, value in scenario.extra_body.items() if name != "temperature"}
-    scenario = replace(scenario, temperature=0.0, extra_body=body)
+    scenario = replace(scenario, temperature=0.0)
     options = preflight.SendOptions(model=job.models[at], **job.options)
     sending = preflight.first_settings(scenario, target, options)
     key = os.environ.get(scenario.key_env) or None

@@ -83,7 +83,7 @@ def compare(pair: Pair, ab_folder: Path | None, wanted: Wanted | None = None) ->
 def limits(pair: Pair) -> dict[str, float]:
     """Points that each class may lose, by the baseline's scenario."""
     found = {}
-    for item in pair.baseline.rounds[0].facts.scenario.get("class") or ():
+    for item in pair.baseline.rounds[0].facts.scenario.get("classes") or ():
         points = item.get("quality_loss_points") if isinstance(item, dict) else None
         if type(points) in (int, float) and isinstance(item.get("name"), str):
             found[item["name"]] = float(points or 0)
@@ -216,12 +216,8 @@ def _decided(pair: Pair, workload: str) -> bool:
 
 def _temperature(scenario: Mapping[str, Any], workload: str) -> Any:
     own: Mapping[str, Any] = next(
-        (item for item in scenario.get("class") or () if isinstance(item, dict) and item.get("name") == workload), {}
+        (item for item in scenario.get("classes") or () if isinstance(item, dict) and item.get("name") == workload), {}
     )
-    bodies = [body for body in (own.get("extra_body"), scenario.get("extra_body")) if isinstance(body, dict)]
-    told = [body["temperature"] for body in bodies if "temperature" in body]
-    if told:
-        return told[0]
     return own["temperature"] if own.get("temperature") is not None else scenario.get("temperature")
 
 
