@@ -26,7 +26,7 @@ EXAMPLE = "expected for example 'p95_e2e<=1.05' or 'success>=0.99@32', on candid
 
 
 @dataclass(frozen=True, slots=True)
-class RatioGate:
+class Gate:
     """One condition, as it was written and taken apart."""
 
     text: str
@@ -37,7 +37,7 @@ class RatioGate:
     level: float | None
 
 
-def parse(text: str) -> RatioGate:
+def parse(text: str) -> Gate:
     """Take a gate apart. Raises Stop(USAGE) with what is wrong with it."""
     where = f"--gate {text!r}"
     match = FORM.fullmatch(text.strip())
@@ -51,7 +51,7 @@ def parse(text: str) -> RatioGate:
     if match["level"] is not None and not level:
         raise Stop(f"{where}: {match['level'].strip()!r} is no concurrency and no rate; {EXAMPLE}")
     workload = (match["workload"] or "all").strip()
-    return RatioGate(text.strip(), workload, figure, match["operator"], value, level)
+    return Gate(text.strip(), workload, figure, match["operator"], value, level)
 
 
 def _number(text: str) -> float | None:
@@ -63,7 +63,7 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def judge(gate: RatioGate, cells: Sequence[Cell]) -> GateJudged:
+def judge(gate: Gate, cells: Sequence[Cell]) -> GateJudged:
     """Hold a gate against the cells of a pair; the words name the first level at which it fails."""
     classes = dict.fromkeys(cell.workload for cell in cells)
     if gate.workload not in classes:

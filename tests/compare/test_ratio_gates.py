@@ -114,7 +114,7 @@ def test_any_text_is_a_gate_or_a_sentence(text: str) -> None:
         assert ratio_gates.judge(found, CELLS).text == found.text
 
 
-def tried(text: str) -> ratio_gates.RatioGate | Stop:
+def tried(text: str) -> ratio_gates.Gate | Stop:
     """A gate, or the sentence about what is none."""
     try:
         return ratio_gates.parse(text)
