@@ -136,7 +136,7 @@ def ask_tokenizer(look: Look, count: Counter | None, post: counting.Post) -> Non
         server = counting.by_server(post, look.sending.model)
     probed, source = probe(server), "server /tokenize"
     if probed is None and path is not None:
-        own = count if found.count_source.startswith("tokenizer ") else file_counter(path)
+        own = count if found.count_source.startswith("tokenizer ") else counting.by_file(Path(path))
         probed, source = probe(own), f"tokenizer {Path(path).name}"
     named = found.served.pop("tokenizer", None)
     found.sources.pop("tokenizer", None)
@@ -159,14 +159,6 @@ def probe(count: Counter | None) -> int | None:
         return None
     try:
         return int(count([PROBE])[0]) or None
-    except Stop:
-        return None
-
-
-def file_counter(path: str) -> Counter | None:
-    """The counter of a tokenizer file, if it can be read here."""
-    try:
-        return counting.by_file(Path(path))
     except Stop:
         return None
 

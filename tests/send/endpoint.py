@@ -10,7 +10,7 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,13 @@ class Script:
     header: str = "scripted/1"
     """The `server` header."""
     began: float | None = None
+    pages: dict[str, Any] = field(default_factory=dict)
+    """What it tells of itself, by path: a text is sent as it is (HTML), a number is a status, None never answers …"""
+    asked: list[tuple[str, str | None]] = field(default_factory=list)
+    """… and what was asked for, with the authorization that came along."""
+    answer: Callable[[dict[str, Any]], list[dict[str, Any]] | int | None] | None = None
+    """The deltas of an answer to this body, or a status; None is the usual answer."""
+    finish: str = "length"
 
     @property
     def loading(self) -> bool:
@@ -114,7 +121,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """The pages."""
         script = self.script
-        if script.html:
+        if self.path not in ("/v1/models", "/health"):
+            script.asked.append((self.path, self.headers.get("Authorization")))
+        if self.path in script.pages:
+            self.tell(script.pages[self.path])
+        elif script.html:
             self.reply(200, "<!DOCTYPE html><html><body>Welcome to nginx</body></html>", "text/html")
         elif self.path == "/health" and script.health:
             self.reply(503 if script.loading else 200, {"status": "loading" if script.loading else "ok"})
@@ -126,11 +137,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.reply(404, {"detail": "Not Found"})
 
+    def tell(self, page: Any) -> None:
+        """A page of its own."""
+        if page is None:
+            time.sleep(10)
+        elif isinstance(page, int):
+            self.send_response(page)
+            self.send_header("Location", "/elsewhere")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        else:
+            self.reply(200, page, "text/html" if isinstance(page, str) else "application/json")
+
     def do_POST(self) -> None:
         """Completions and the tokenizer."""
         script = self.script
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path == "/tokenize" and script.tokenize:
+        if self.path in script.pages:
+            script.asked.append((self.path, self.headers.get("Authorization")))
+            self.tell(script.pages[self.path])
+        elif self.path == "/tokenize" and script.tokenize:
             text = body.get("prompt" if script.tokenize == "vllm" else "content", "")
             tokens = list(range(max(len(text) // CHARS, bool(text))))
             self.reply(200, {"count": len(tokens)} if script.tokenize == "vllm" else {"tokens": tokens})
@@ -177,11 +203,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             choice = {"index": 0, "message": {"role": "assistant", "content": "one"}, "finish_reason": "stop"}
             self.reply(200, {"choices": [choice], "usage": usage, "model": body["model"]})
             return 200
-        self.stream(body, min(limit, script.tokens), usage)
+        deltas = None if script.answer is None else script.answer(body)
+        if isinstance(deltas, int):
+            self.refuse(deltas, "not here")
+            return deltas
+        self.stream(body, min(limit, script.tokens), usage, deltas)
         return 200
 
-    def stream(self, body: dict[str, Any], tokens: int, usage: dict[str, int]) -> None:
-        """Tokens one by one, 3 ms apart, or all in one write."""
+    def stream(
+        self, body: dict[str, Any], tokens: int, usage: dict[str, int], deltas: list[dict[str, Any]] | None = None
+    ) -> None:
+        """Tokens one by one, 3 ms apart, or all in one write; or these deltas."""
         script = self.script
         model = script.served or body["model"]
 
@@ -190,8 +222,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             data = f"data: {json.dumps(chunk)}\n\n".encode()
             return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
-        pieces = [event([{"index": 0, "delta": {"content": f"w{n} "}, "finish_reason": None}]) for n in range(tokens)]
-        pieces.append(event([{"index": 0, "delta": {}, "finish_reason": "length"}]))
+        deltas = [{"content": f"w{n} "} for n in range(tokens)] if deltas is None else deltas
+        pieces = [event([{"index": 0, "delta": delta, "finish_reason": None}]) for delta in deltas]
+        pieces.append(event([{"index": 0, "delta": {}, "finish_reason": script.finish}]))
         if script.usage and body.get("stream_options"):
             pieces.append(event([], usage=usage))
         pieces.append(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
