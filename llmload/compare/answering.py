@@ -23,6 +23,8 @@ __all__ = ["Answers", "ClassQuality", "Example", "Lost", "Wanted", "compare"]
 
 MOST = 2000
 """Pairs of a class that are judged, of those in records."""
+CUT = "cancelled"
+"""An attempt that was cut from this side says nothing of the answer that would have come."""
 TOO_HARD = 0.1
 """Where neither side has more right answers than this share, they tell nothing."""
 SHOWN = 2000
@@ -94,7 +96,8 @@ def asked(path: Path, facts: Sequence[Known] = ()) -> Gathered | None:
     """The pairs of answers.jsonl, by class and id; None if the file is not there or holds no pair."""
     sides: dict[str, dict[tuple[str, str], kept.Row]] = {side: {} for side in kept.SIDES}
     for row in kept.read(path):
-        sides[row.side].setdefault((row.workload, row.id), row)
+        if row.outcome != CUT:
+            sides[row.side].setdefault((row.workload, row.id), row)
     baseline, candidate, again = (sides[side] for side in kept.SIDES)
     expected = {one.id: one.expected for one in facts}
     pairs = tuple(
@@ -176,7 +179,11 @@ class _Found:
         own: dict[Any, kept.Said] = {}
         for one in kept.said(first.folder):
             own.setdefault(one.key, one)
-        both = [(one, others[key]) for key, one in own.items() if key in others and one.asked == others[key].asked]
+        both = [
+            (one, others[key])
+            for key, one in own.items()
+            if key in others and one.asked == others[key].asked and CUT not in {one.outcome, others[key].outcome}
+        ]
         chosen = self._some(both)
         same = _same_heads(first, second)
         busting = first.facts.scenario.get("cache_busting") is not False

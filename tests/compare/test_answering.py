@@ -164,6 +164,22 @@ def test_prompts_that_differ_are_no_pair(plain: Pair, tmp_path: Path) -> None:
     assert "2 prompts were put to one side alone, or differ between the sides: they are left out" in found.words
 
 
+def test_attempts_that_were_cut_say_nothing(plain: Pair, tmp_path: Path) -> None:
+    """Ctrl-C is nobody's loss."""
+    cut = [Row("candidate", f"q{n}", "sums", f"{n} + 1?", "", None, "cancelled", None) for n in range(2, 30)]
+    kept.write(tmp_path / "answers.jsonl", [*rows("baseline", 30, 30), *rows("candidate", 2, 2), *cut])
+    found = compare(plain, tmp_path)
+    assert found is not None
+    assert (found.classes[0].n, found.classes[0].correct) == (2, (1.0, 1.0))
+    first, second = (run(tmp_path / name, TEXTS) for name in "ab")
+    lines = (second / "requests.jsonl").read_bytes().splitlines()
+    lines[0] = lines[0].replace(b'"outcome":"ok"', b'"outcome":"cancelled"')
+    (second / "requests.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    found = compare(pair_of([first], [second]), None)
+    assert found is not None
+    assert (found.classes[0].n, found.classes[0].identical) == (3, 1.0)
+
+
 def test_a_damaged_file_is_a_sentence(plain: Pair, tmp_path: Path) -> None:
     """With its line, and code 4."""
     path = tmp_path / "answers.jsonl"
