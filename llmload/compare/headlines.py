@@ -14,6 +14,9 @@ from llmload.compare.holding import Places, Standing
 from llmload.compare.sides import Pair
 from llmload.compare.words import change, claimed, comparatives, inverse, span, times
 
+SHORT = 60
+"""Characters of what differs that a headline has room for."""
+
 
 def where(pair: Pair, cell: Cell) -> str:
     """The cell in words: `E2E p95 at 32 in flight over all classes`, with the scenario's only class as all there is."""
@@ -57,8 +60,9 @@ def not_comparable(undeclared: Sequence[Difference]) -> str:
     """The headline where somebody changed something without saying so."""
     names = [item.name for item in undeclared]
     if len(undeclared) == 1:
-        what = undeclared[0].words.rstrip(".")
-        pronoun = "it"
+        one, pronoun = undeclared[0], "it"
+        short = max(len(one.baseline), len(one.candidate)) <= SHORT
+        what = f"{one.name} differs" + (f" ({one.baseline} against {one.candidate})" if short else "")
     else:
         what, pronoun = f"{', '.join(names[:-1])} and {names[-1]} differ", "them"
     either = ",".join(names)
@@ -96,40 +100,41 @@ def of_claim(pair: Pair, cell: Cell, claim: Claim, tolerance: float, places: Pla
         said = f"not repeated: {became(pair, cell)}, {factor} is claimed; {_few(cell)}"
         return "cannot be judged", f"cannot be judged: {said}"
     if places.here and places.elsewhere:
-        holds = f"{factor} {cell.figure.words} holds {listed(places.here)}; not {listed(places.elsewhere)}"
+        here, elsewhere = (listed([phrase for _, phrase in found]) for found in (places.here, places.elsewhere))
+        holds = f"{factor} {cell.figure.words} holds {here}; not {elsewhere}"
         return "partly", f"partly: {holds}"
     found = holding.standing(cell, claim.factor, tolerance)
-    word, sentence = CLAIM[found](pair, cell, factor)
+    word, sentence = CLAIM[found](pair, cell, factor, claimed(claim.factor * (1 - tolerance)))
     return word, f"{word}: {sentence}"
 
 
-def _holds(pair: Pair, cell: Cell, factor: str) -> tuple[str, str]:
+def _holds(pair: Pair, cell: Cell, factor: str, _least: str) -> tuple[str, str]:
     return "supported", f"{became(pair, cell)}; {factor} is claimed"
 
 
-def _direction(pair: Pair, cell: Cell, factor: str) -> tuple[str, str]:
+def _direction(pair: Pair, cell: Cell, factor: str, _least: str) -> tuple[str, str]:
     size, between = times(cell.gain), span(cell.low, cell.high)
     rounds = f"{cell.rounds[0]} + {cell.rounds[1]} rounds"
     return "direction confirmed, size not", f"{size} ({between}), not {factor}: {where(pair, cell)}, {rounds}"
 
 
-def _fails(pair: Pair, cell: Cell, factor: str) -> tuple[str, str]:
+def _fails(pair: Pair, cell: Cell, factor: str, _least: str) -> tuple[str, str]:
     worse = cell.gain == 0 or (cell.high is not None and cell.high < 1)
     got = became(pair, cell) if worse else f"{where(pair, cell)}: {times(cell.gain)} ({_backing(cell)})"
     return "not supported", f"{got}, not {factor}"
 
 
-def _unsure(pair: Pair, cell: Cell, factor: str) -> tuple[str, str]:
+def _unsure(pair: Pair, cell: Cell, factor: str, least: str) -> tuple[str, str]:
     got, why = became(pair, cell), f" ({cell.why})" if cell.why else ""
     if cell.word == "no word":
         return "cannot be judged", f"{got}, {factor} is claimed, and this figure has no word here{why}"
     if cell.low is None or cell.high is None:
         return "cannot be judged", f"{got}, so there is no interval to hold {factor} against{why}"
-    unsure = f"that may be the {factor} that is claimed, and may be far from it"
+    unsure = f"that may be the {factor} that is claimed, and may be less than the {least} that would do"
     return "cannot be judged", f"{got}: {unsure}; more rounds, or longer ones, would tell"
 
 
-CLAIM: dict[Standing, Callable[[Pair, Cell, str], tuple[str, str]]] = {
+CLAIM: dict[Standing, Callable[[Pair, Cell, str, str], tuple[str, str]]] = {
     "holds": _holds,
     "direction": _direction,
     "fails": _fails,

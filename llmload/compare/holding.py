@@ -26,10 +26,10 @@ Standing = Literal["holds", "direction", "fails", "unsure"]
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where else a claim holds, and where it does not; each a phrase with figures."""
+    """Where a claim holds and where it does not: cells, each with a phrase that has its figures."""
 
-    here: tuple[str, ...]
-    elsewhere: tuple[str, ...]
+    here: tuple[tuple[Cell, str], ...] = ()
+    elsewhere: tuple[tuple[Cell, str], ...] = ()
     """Where it does not hold."""
 
 
@@ -54,8 +54,8 @@ def places(claim: Claim, deciding: Deciding, cells: Sequence[Cell], tolerance: f
 
     Levels are looked at in the class that decides, classes at the level that decides.
     """
-    here: list[str] = []
-    elsewhere: list[str] = []
+    here: list[tuple[Cell, str]] = []
+    elsewhere: list[tuple[Cell, str]] = []
     decided = next((cell for cell in cells if _is(cell, deciding)), None)
     levels = [cell for cell in cells if cell.figure == deciding.figure and cell.workload == deciding.workload]
     classes = [cell for cell in cells if cell.figure == deciding.figure and cell.level == deciding.level]
@@ -68,9 +68,9 @@ def places(claim: Claim, deciding: Deciding, cells: Sequence[Cell], tolerance: f
             continue
         found = standing(cell, claim.factor, tolerance)
         if found == "holds":
-            here.append(f"{where} ({figures(cell)})")
+            here.append((cell, f"{where} ({figures(cell)})"))
         elif found in ("direction", "fails") and misses(cell, claim.factor, tolerance):
-            elsewhere.append(f"{where} ({figures(cell)})")
+            elsewhere.append((cell, f"{where} ({figures(cell)})"))
     return Places(tuple(here), tuple(elsewhere))
 
 

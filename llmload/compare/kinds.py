@@ -24,6 +24,8 @@ THROUGHPUT = "throughput only"
 UNDER_LOAD = "under load only"
 HIGH_LOAD = "slower at low load, faster at high"
 LOW_LOAD = "faster at low load, slower at high"
+GROWS = "grows with load"
+FADES = "fades with load"
 CAPACITY = "capacity"
 CAPACITY_ONLY = "capacity only"
 SHORT_OUTPUTS = "short outputs only"
@@ -34,12 +36,14 @@ NOTHING = "nothing"
 
 KEYS = (
     FIRST_TOKEN, DECODING, BOTH, PREFILL_ONLY, DECODE_ONLY, WHOLE, THROUGHPUT, UNDER_LOAD, HIGH_LOAD, LOW_LOAD,
-    CAPACITY, CAPACITY_ONLY, SHORT_OUTPUTS, CLIFF, SHORTER_ANSWERS, FAILING_FAST, NOTHING,
+    GROWS, FADES, CAPACITY, CAPACITY_ONLY, SHORT_OUTPUTS, CLIFF, SHORTER_ANSWERS, FAILING_FAST, NOTHING,
 )  # fmt: skip
 """Every kind there is. `… only` says that the other part shows no difference."""
 
 FIRST, DECODE, E2E = ("ttft_p50",), ("decode", "tpot_p50"), ("e2e_p50", "e2e_p95")
 """What first tokens, decoding and whole answers are told by; the first of them that says anything."""
+LARGER = 1.5
+"""A gain that is so many times another is clearly more."""
 BROUGHT = ("tokens", "requests")
 """What the load brought."""
 
@@ -127,11 +131,24 @@ def _loaded(look: Look) -> list[Kind]:
 
 
 def _fading(look: Look, low: Cell | None, high: Cell | None) -> list[Kind]:
-    """One request gained, and under load it is lost."""
-    if low is None or high is None or (sign(low), sign(high)) != (1, -1):
+    """One request gained: whether under load that is lost, or becomes clearly less or more."""
+    if low is None or high is None or sign(low) is None or sign(high) is None:
         return []
     words = f"at {look.lowest.words} {said(low)}, at {look.highest.words} {said(high)}"
-    return [Kind(LOW_LOAD, hedged(f"Faster at low load, slower at high: {words}", low, high))]
+    if (sign(low), sign(high)) == (1, -1):
+        return [Kind(LOW_LOAD, hedged(f"Faster at low load, slower at high: {words}", low, high))]
+    if sign(high) == 1 and _above(high, low):
+        return [Kind(GROWS, hedged(f"The gain grows with load: {words}", low, high))]
+    if sign(low) == 1 and _above(low, high):
+        return [Kind(FADES, hedged(f"The gain fades with load: {words}", low, high))]
+    return []
+
+
+def _above(cell: Cell, other: Cell) -> bool:
+    """Whether the interval of one lies above that of the other, and it is more than half as large again."""
+    if cell.low is None or other.high is None or cell.gain is None or other.gain is None:
+        return False
+    return cell.low > other.high and cell.gain > LARGER * other.gain
 
 
 def _whole(look: Look, found: Sequence[Kind]) -> list[Kind]:

@@ -19,6 +19,7 @@ from llmload.compare.weighing import (
     SIX,
     SPEEDUP,
     STABILITY,
+    UNMEASURED,
     Limits,
     Ratio,
     Success,
@@ -84,7 +85,7 @@ def _of(ratios: Ratios, level: Level, key: str, name: str, made_of: str) -> Rati
     """A ratio of a figure of the rows."""
     found = ratios.of(level, ALL, FIGURES[key])
     if found is None:
-        return Ratio(name, None, None, None, None, "not measured")
+        return Ratio(name, None, None, None, None, UNMEASURED)
     if found.gain is None:
         both = found.baseline is not None and found.baseline == found.candidate
         return Ratio(

@@ -72,7 +72,7 @@ def judge(  # noqa: PLR0913, PLR0917 (what all parts of a comparison found, once
     themselves, in sentences.
     """
     cell, told = decided(cells, deciding)
-    places = Places((), ())
+    places = Places()
     if claim is not None and cell is not None:
         places = holding.places(claim, Deciding(cell.figure, cell.level, cell.workload), cells, tolerance)
     undeclared = [item for item in differences if item.standing == "undeclared"]
@@ -89,20 +89,19 @@ def judge(  # noqa: PLR0913, PLR0917 (what all parts of a comparison found, once
             word, headline = LOSS, headline.replace("supported:", f"{LOSS}:", 1)
     reasons = [item.words for item in undeclared]
     reasons += told
-    reasons += _whereabouts(word, places)
+    if not undeclared:
+        reasons += _whereabouts(word, cell, places)
     if claim is not None and not undeclared and cell is not None:
         reasons += _tolerated(word, cell, claim, tolerance)
     reasons += _failing(cells, cell)
-    reasons += [f"{item.words.rstrip('.')}: accepted by name" for item in differences if item.standing == "accepted"]
-    reasons += [
-        f"{item.words.rstrip('.')}: under test" for item in differences if item.standing == "variable under test"
-    ]
+    reasons += [f"accepted by name: {item.words}" for item in differences if item.standing == "accepted"]
+    reasons += [f"under test: {item.words}" for item in differences if item.standing == "variable under test"]
     reasons += [item.words for item in differences if item.standing == "note"]
     reasons += health
     if answers is not None and loss:
         reasons += answers.words
     reasons += [kind.words for kind in kinds if kind.doubt]
-    if rule is not None:
+    if rule is not None and not undeclared:
         reasons.append(_beside(rule))
     return Verdict(word, headline, tuple(dict.fromkeys(reasons)), WORDS[word])
 
@@ -124,21 +123,20 @@ def decided(cells: Sequence[Cell], deciding: Deciding) -> tuple[Cell | None, lis
     return other, [f"{deciding.figure.words} has no word here{why}: {figure.words} decides instead"]
 
 
-def _whereabouts(word: str, places: Places) -> list[str]:
-    """Where it holds and where not, where the headline does not say so already."""
-    if word == "partly" or not (places.here or places.elsewhere):
+def _whereabouts(word: str, cell: Cell | None, places: Places) -> list[str]:
+    """Where else it holds and where not, where the headline does not say so already."""
+    if word == "partly":
         return []
-    found = [f"the claim holds {headlines.listed(places.here)}"] if len(places.here) > 1 else []
-    return found + (
-        [f"the claim does not hold {headlines.listed(places.elsewhere)}"] if len(places.elsewhere) > 1 else []
-    )
+    here, elsewhere = ([phrase for one, phrase in found if one != cell] for found in (places.here, places.elsewhere))
+    found = [f"the claim also holds {headlines.listed(here)}"] if here else []
+    return found + ([f"the claim does not hold elsewhere: not {headlines.listed(elsewhere)}"] if elsewhere else [])
 
 
 def _tolerated(word: str, cell: Cell, claim: Claim, tolerance: float) -> list[str]:
     """That a claim was supported by the tolerance alone."""
     if not word.startswith("supported") or cell.low is None or cell.low >= claim.factor:
         return []
-    least = times(claim.factor * (1 - tolerance))
+    least = claimed(claim.factor * (1 - tolerance))
     held = f"{claimed(claim.factor)} is taken as held from {least} on ({percent(tolerance)} of tolerance)"
     return [f"the interval begins at {times(cell.low)}: {held}"]
 

@@ -22,6 +22,7 @@ SPEEDUP, STABILITY, RESOURCES = "P95 speed-up", "stability", "resources"
 SIX = (SPEEDUP, STABILITY, RESOURCES, "TTFT p95", "ITL p99", "joules per token")
 """… and the six of the larger radar chart."""
 NO_GPU = "no GPU data"
+UNMEASURED = "not measured"
 DEPENDENT = (
     "The three ratios are not independent: they come from the same runs, and answers that come sooner vary less by "
     "that alone (the ratio of coefficients of variation does not rise with speed)"
@@ -165,10 +166,11 @@ def _said(ratio: Ratio) -> str:
 def _missing(missing: Sequence[Ratio], *, whatever: bool) -> tuple[str, ...]:
     """Why nothing can be judged; and that it would be refused all the same."""
     names = [ratio.name for ratio in missing]
-    first = NO_GPU if names == [RESOURCES] else "; ".join(f"{ratio.name}: {ratio.words}" for ratio in missing)
-    told = (first or "no attempt was counted on one side",)
+    told = "; ".join(f"{ratio.name}: {ratio.words}" for ratio in missing) or "no attempt was counted on one side"
+    if names == [RESOURCES]:
+        told = NO_GPU if missing[0].words == UNMEASURED else f"{NO_GPU} ({missing[0].words})"
     also = "the other ratios and the success share would be refused whatever the missing one is"
-    return (*told, also) if whatever else told
+    return (told, also) if whatever else (told,)
 
 
 def _acceptance(ratios: Sequence[Ratio], lows: Sequence[float | None], share: str, limits: Limits) -> str:

@@ -71,6 +71,8 @@ def test_a_single_request(low: dict[str, float | None], key: str, words: str) ->
             [kinds.DECODE_ONLY, kinds.LOW_LOAD],
         ),
         ({"decode": 1.5, "e2e_p50": 1.4}, {"tokens": 1.4, "e2e_p50": 1.4}, [kinds.DECODE_ONLY]),
+        ({"decode": 1.5, "e2e_p50": 1.4}, {"tokens": 14.0, "e2e_p50": 14.0}, [kinds.DECODE_ONLY, kinds.GROWS]),
+        ({"decode": 5.0, "e2e_p50": 4.5}, {"tokens": 1.4, "e2e_p50": 1.4}, [kinds.DECODE_ONLY, kinds.FADES]),
         ({}, {"e2e_p50": 0.5}, [kinds.NOTHING]),
     ],
 )

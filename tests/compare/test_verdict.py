@@ -85,7 +85,8 @@ def decider(gain: float | None, low: float | None = None, high: float | None = N
             "cannot be judged",
             (
                 "cannot be judged: E2E p95 at 32 in flight over all classes became 9.0x faster (5.0 to 16.0, 3 + 3 "
-                "rounds): that may be the 14x that is claimed, and may be far from it; more rounds, or longer ones, "
+                "rounds): that may be the 14x that is claimed, and may be less than the "
+                "13.3x that would do; more rounds, or longer ones, "
                 "would tell"
             ),
         ),
@@ -183,7 +184,7 @@ def test_an_undeclared_difference_leaves_nothing_to_judge() -> None:
             found = judge([decider(14.2, n=n)], said, differences=(MODEL,))
             assert (found.word, found.code) == ("not comparable", Exit.UNJUDGED)
             assert found.headline == (
-                "not comparable: the model differs: m against n, which nobody declared; accept it with --accept model "
+                "not comparable: model differs (m against n), which nobody declared; accept it with --accept model "
                 "or name it with --changed model"
             )
     two = (MODEL, Difference("driver", "1", "2", "undeclared", "the driver differs: 1 against 2"))
@@ -205,8 +206,8 @@ def test_declared_differences_are_reasons_only() -> None:
     found = judge([decider(14.2)], claim(), differences=kinds, health=("step 32 of a is generator-bound",))
     assert found.word == "supported"
     assert set(found.reasons) >= {
-        "the driver differs: 1 against 2: accepted by name",
-        "the engine differs: a against b: under test",
+        "accepted by name: the driver differs: 1 against 2.",
+        "under test: the engine differs: a against b",
         "the hardware of the baseline is unknown",
         "step 32 of a is generator-bound",
     }
@@ -256,6 +257,17 @@ def test_a_miss_by_less_than_the_tolerance_elsewhere_spoils_nothing() -> None:
     cells = [cell("e2e_p95", 13.7, 13.5, 13.9, at=1), decider(14.2)]
     assert judge(cells, claim(at=None)).word == "supported"
     assert judge([cell("e2e_p95", 2.0, at=1, n=1), decider(14.2)], claim(at=None)).word == "supported"
+
+
+def test_where_else_it_holds_or_not_is_a_reason() -> None:
+    """Beside a word that is the same everywhere."""
+    cells = [cell("e2e_p95", 15.0, at=1), decider(14.2)]
+    assert _x(judge(cells, claim(at=None)).reasons[0]) == "the claim also holds at 1 in flight (15.0x, 14.7 to 15.3)"
+    cells = [cell("e2e_p95", 3.0, at=1), decider(2.0)]
+    found = judge(cells, claim(at=None))
+    assert found.word == "direction confirmed, size not"
+    assert _x(found.reasons[0]) == "the claim does not hold elsewhere: not at 1 in flight (3.0x, 2.9 to 3.1)"
+    assert judge(cells, claim(at=None), differences=(MODEL,)).reasons == (MODEL.words,)
 
 
 def test_what_the_tolerance_alone_supports_is_said() -> None:
