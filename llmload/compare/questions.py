@@ -127,14 +127,14 @@ def _cost(compared: "Compared") -> Question:
 def _repeated(compared: "Compared", cell: Cell | None) -> Question:
     question = "Was it repeated, and how much do rounds differ?"
     counts = [len(side.rounds) for side in (compared.pair.baseline, compared.pair.candidate)]
-    how = f"{counts[0]} rounds of the baseline, {counts[1]} of the candidate"
+    how = f"{counts[0]} round{'s' * (counts[0] != 1)} of the baseline, {counts[1]} of the candidate"
     order = ", one beside the other" if compared.pair.interleaved else ", not interleaved: what drifted is in it"
     spreads = [_spread(values) for values in (cell.values if cell is not None else ((), ()))]
     if min(counts) < ROUNDS:
         return Question(
             question,
-            f"no: {how}. {CANNOT} how much two runs of the same differ, often 10 %; "
-            f"{ROUNDS} a side are needed (llmload ab)",
+            f"no: {how}; {CANNOT} by how much two runs of the same differ, which often is 10 %. {ROUNDS} a side are "
+            "needed (llmload ab)",
             known=False,
         )
     said = [
