@@ -5,7 +5,7 @@ with a pair is `llmload.answers`, what all of them come to is `quality`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ from llmload.answers.review import Reviewed
 from llmload.compare import quality
 from llmload.compare.quality import Answers, ClassQuality, Example, Lost
 from llmload.compare.sides import Pair
+from llmload.exits import Stop
+from llmload.load import reading
+from llmload.load.mix import Mix
 from llmload.record import answers as kept
 from llmload.report.building import Built
 
@@ -27,6 +30,8 @@ CUT = "cancelled"
 """An attempt that was cut from this side says nothing of the answer that would have come."""
 TOO_HARD = 0.1
 """Where neither side has more right answers than this share, they tell nothing."""
+LOOKED_AT = 20_000
+"""Requests of the mix among which the texts of prompts are looked for."""
 SHOWN = 2000
 """Characters of an answer in an example."""
 
@@ -68,15 +73,16 @@ def compare(pair: Pair, ab_folder: Path | None, wanted: Wanted | None = None) ->
     if found is None:
         return None
     seed = _seed(pair)
+    shown = with_prompts(found.pairs, pair) if wanted.score is not None or wanted.sheet else found.pairs
     judged = [judge(one, random=one.workload in found.random) for one in found.pairs]
-    scores = _scores(found.pairs, wanted.score, seed)
+    scores = _scores(shown, wanted.score, seed)
     classes = quality.classes(judged, limits(pair), scores)
     return Answers(
         classes=classes,
         examples=tuple(_example(one) for one in telling.choose(judged)),
         loss=any(lost.shown for one in classes for lost in one.lost),
         words=(*_words(judged, classes), *found.notes, *(() if wanted.reviewed is None else (wanted.reviewed.words,))),
-        sheet=tuple(review.choose(found.pairs, wanted.sheet, seed)) if wanted.sheet else (),
+        sheet=tuple(review.choose(shown, wanted.sheet, seed)) if wanted.sheet else (),
         seed=seed,
         reviewed=wanted.reviewed,
     )
@@ -214,6 +220,32 @@ class _Found:
             candidate=Answer(texts[1] or "", other.finish_reason, other.outcome),
             expected=self.expected.get(prompt),
         )
+
+
+def with_prompts(pairs: Sequence[Asked], pair: Pair) -> tuple[Asked, ...]:
+    """The pairs with the texts of their prompts, where the scenario still tells them; without unique heads.
+
+    Records do not hold them. They are made again only for a scorer or a reviewer, who needs them and was asked for.
+    """
+    missing = {_prompt_id(one.id) for one in pairs if one.prompt is None}
+    texts: dict[str, str] = {}
+    if missing:
+        try:
+            scenario = reading.load(str(pair.baseline.rounds[0].folder))
+            mix = Mix(replace(scenario, cache_busting=False), scenario.fitted)
+            for index in range(LOOKED_AT):
+                call = mix.measured(0, index)
+                texts.setdefault(call.prompt, call.text)
+                if index % 100 == 0 and missing <= texts.keys():
+                    break
+        except Stop:  # its data file is elsewhere
+            texts = {}
+    return tuple(one if one.prompt is not None else replace(one, prompt=texts.get(_prompt_id(one.id))) for one in pairs)
+
+
+def _prompt_id(id_: str) -> str:
+    """The prompt of a pair from records."""
+    return id_.rpartition("@")[0]
 
 
 def _decided(pair: Pair, workload: str) -> bool:

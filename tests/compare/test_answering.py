@@ -180,6 +180,24 @@ def test_attempts_that_were_cut_say_nothing(plain: Pair, tmp_path: Path) -> None
     assert (found.classes[0].n, found.classes[0].identical) == (3, 1.0)
 
 
+def test_a_reviewer_sees_the_prompts_of_runs(tmp_path: Path) -> None:
+    """Records do not hold them: they are made again, without their unique heads, for a sheet and only for it."""
+    classes = [
+        {"name": "short", "weight": 1.0, "slo": None, "extra_body": {}, "source": "builtin:short", "prompts": 3,
+         "max_tokens": 8, "input_tokens": 60},
+    ]  # fmt: skip
+    texts: dict[str, list[str | None]] = {"short-001": ["A lake."], "elsewhere": ["A lake."]}
+    other: dict[str, list[str | None]] = {"short-001": ["A brook."], "elsewhere": ["A brook."]}
+    pair = pair_of([run(tmp_path / "a", texts, classes=classes)], [run(tmp_path / "b", other, classes=classes)])
+    found = compare(pair, None, Wanted(sheet=9))
+    assert found is not None
+    prompts = {one.id: one.prompt for one in found.sheet}
+    assert prompts["elsewhere@1/0.0"] is None
+    assert len(prompts["short-001@1/0.0"] or "") > 100
+    assert not (prompts["short-001@1/0.0"] or "").startswith("Case ")
+    assert [one.prompt for one in found.examples] == [None, None]
+
+
 def test_a_damaged_file_is_a_sentence(plain: Pair, tmp_path: Path) -> None:
     """With its line, and code 4."""
     path = tmp_path / "answers.jsonl"
