@@ -12,6 +12,7 @@ is no interval, and that is unsure. Of cells that do not decide, only those whos
 count as places where a claim does not hold: they are many, and one of them misses F by chance.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -20,6 +21,7 @@ from llmload.compare.cells import Cell, Deciding
 from llmload.compare.claims import Claim
 from llmload.compare.intervals import ROUNDS
 from llmload.compare.words import span, times
+from llmload.report.rows import ALL
 
 Standing = Literal["holds", "direction", "fails", "unsure"]
 
@@ -59,6 +61,8 @@ def places(claim: Claim, deciding: Deciding, cells: Sequence[Cell], tolerance: f
     decided = next((cell for cell in cells if _is(cell, deciding)), None)
     levels = [cell for cell in cells if cell.figure == deciding.figure and cell.workload == deciding.workload]
     classes = [cell for cell in cells if cell.figure == deciding.figure and cell.level == deciding.level]
+    if len({cell.workload for cell in classes} - {ALL}) < 2:  # one class is all there is
+        classes = []
     looked = [(cell, f"at {cell.level.words}") for cell in levels if claim.concurrency is None]
     looked += [(cell, f"for {cell.workload}") for cell in classes if claim.workload is None and cell not in levels]
     if claim.concurrency is not None and decided is not None:
@@ -84,11 +88,13 @@ def misses(cell: Cell, factor: float, tolerance: float) -> bool:
 
 
 def figures(cell: Cell) -> str:
-    """The gain with its interval: `2.0x (1.9 to 2.1)`."""
+    """The gain with its interval: `2.0x, 1.9 to 2.1`."""
+    if cell.gain in (0, math.inf):
+        return f"infinite on the {'baseline' if cell.gain else 'candidate'} alone"
     between = span(cell.low, cell.high)
     return times(cell.gain) + (f", {between}" if between else "")
 
 
 def class_words(workload: str) -> str:
     """A class in a sentence."""
-    return "all classes" if workload == "all" else f"class {workload}"
+    return "all classes" if workload == ALL else f"class {workload}"

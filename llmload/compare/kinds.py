@@ -118,7 +118,8 @@ def _loaded(look: Look) -> list[Kind]:
     if whole_low and whole_high and (sign(whole_low), sign(whole_high)) == (-1, 1):
         words = f"Slower at low load, faster at high: {at_low} {said(whole_low)}, {at_high} {said(whole_high)}"
         return [Kind(HIGH_LOAD, hedged(words, whole_low, whole_high))]
-    same = f"one request by itself is no faster ({at_low} {said(whole_low)})" if whole_low else ""
+    who = "one request by itself" if low.concurrency == 1 else "a request at low load"
+    same = f"{who} is no faster ({at_low} {said(whole_low)})" if whole_low else ""
     told = f"; what a user has of it there: {', '.join(said(cell) for cell in felt)}" if felt else ""
     if brought and sign(brought) == 1:
         but = f", but {same}" if same else ""

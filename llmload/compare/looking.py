@@ -9,14 +9,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from llmload.compare.cells import Cell
-from llmload.compare.holding import repeated
 from llmload.compare.sides import Level, Pair
 from llmload.compare.words import change, comparatives, inverse, span, times
 
 SMALLEST = 0.02
 """A gain or loss by less is no kind of faster, however sure it is …"""
 NOISE = 0.1
-"""… and so is one by less than this where runs were not repeated: runs of one and the same server differ by as much."""
+"""… and so is one by less than this that its cell's own word does not confirm: runs of one and the same server may
+differ by as much."""
+CONFIRMED = ("faster", "slower")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +66,14 @@ def sign(cell: Cell | None) -> int | None:
         return 1 if cell.gain else -1
     if cell.low is None or cell.high is None:
         return None
-    if abs(math.log(cell.gain)) < math.log1p(SMALLEST if repeated(cell) else NOISE):
+    if abs(math.log(cell.gain)) < math.log1p(SMALLEST if cell.word in CONFIRMED else NOISE):
         return 0
     return 1 if cell.low > 1 else -1 if cell.high < 1 else 0
 
 
 def sure(cells: Iterable[Cell | None]) -> bool:
     """Whether all of the cells say by their own word what their sign says."""
-    return all(cell is None or not sign(cell) or cell.word in ("faster", "slower") for cell in cells)
+    return all(cell is None or not sign(cell) or cell.word in CONFIRMED for cell in cells)
 
 
 def said(cell: Cell) -> str:

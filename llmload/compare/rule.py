@@ -4,6 +4,7 @@ P95 speed-up is of E2E over all attempts, stability of E2E among successes class
 peak GPU memory (`memory`). What stands beside them explains them, and makes a radar chart of six.
 """
 
+import math
 from dataclasses import dataclass
 
 from llmload.compare import memory, stability
@@ -92,7 +93,10 @@ def _of(ratios: Ratios, level: Level, key: str, name: str, made_of: str) -> Rati
             name, None, None, None, None, found.why or ("both are alike" if both else "not measured on a side")
         )
     words = f"{made_of}; {found.why}" if found.why else made_of
-    return Ratio(name, found.gain, found.low, found.high, found.raw, words)
+    low, high = found.low, found.high
+    if low is None and (found.why or found.how is not None):  # no interval could be drawn: it may be anything
+        low, high = 0.0, math.inf
+    return Ratio(name, found.gain, low, high, found.raw, words)
 
 
 def _spread(pair: Pair, level: Level, sides: tuple[Measured, Measured], *, relative: bool) -> Ratio:

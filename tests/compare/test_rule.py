@@ -235,6 +235,19 @@ def test_a_candidate_that_fails_at_once_is_refused(make: Make) -> None:
     assert "the success share fell" in found.words[0]
 
 
+def test_a_percentile_that_is_infinite_in_one_round_is_unsure(make: Make, tmp_path: Path) -> None:
+    """Neither refused nor acceptable: it may be anything."""
+    make(ttft_ms=50, itl_ms=5)
+    (third,) = rounds(
+        tmp_path / "more", 1, seed=900, first=9, steps=(8,), requests=120, fail_share=0.3, name="mixed",
+        workloads={"short": {"tokens": 20}, "long": {"tokens": 80}}, gpu={"memory_bytes": 30 * GIB},
+    )  # fmt: skip
+    candidate = f"{tmp_path / 'candidate'},{third}"
+    found = judged(sides.read([str(tmp_path / "baseline"), candidate]).pairs[0])
+    assert (found.ratios[0].gain, found.ratios[0].low, found.ratios[0].high) == (0.0, 0.0, math.inf)
+    assert "the candidate's p95 falls on failures in 1 of 4 rounds" in found.ratios[0].words
+
+
 def test_where_both_never_finish_nothing_is_judged(make: Make, tmp_path: Path) -> None:
     """Both percentiles are infinite."""
     make(ttft_ms=50)

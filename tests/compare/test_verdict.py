@@ -244,6 +244,8 @@ def test_the_other_way_round_it_is_partly_too() -> None:
 
 def test_a_claim_that_names_no_class_holds_partly() -> None:
     """Over all it holds, not for long; a class that was named is the only one asked."""
+    alone = [cell("e2e_p95", 2.0, workload="short"), decider(14.2)]
+    assert judge(alone, claim(workload=None)).word == "supported"  # one class is all there is
     cells = [cell("e2e_p95", 14.0, workload="short"), cell("e2e_p95", 5.0, workload="long"), decider(14.2)]
     found = judge(cells, claim(workload=None))
     assert found.word == "partly"
