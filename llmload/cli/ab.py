@@ -87,7 +87,7 @@ def main(args: Namespace) -> int:
             print(f"llmload ab: {stop.message}", file=sys.stderr)
             code = max(code, stop.code)
     if args.no_compare:
-        contest.say(f"\nAll runs are there. Compare them with: llmload compare {contest.folder}")
+        contest.say(f"\nAll runs are there. This compares them:\n  llmload compare {contest.folder}")
         return code
     contest.console.print()
     return max(code, compare.run(args, [str(contest.folder)]))
@@ -127,8 +127,8 @@ class Contest:
         if args.resume is None:
             self.scenario = reading.load(args.scenario, options.overrides(args))
         else:
-            self.scenario = reading.load(str(self.folder / SCENARIO))
             self.books = rounds.read(self.folder)
+            self.scenario = reading.load(str(self.folder / SCENARIO))
             self.check_same()
         if not self.scenario.load.levels:
             raise Stop(f"{args.scenario}: has no steps to run")
@@ -194,7 +194,7 @@ class Contest:
                 code = Exit.INCOMPLETE
             codes.append(code)
             if code in rounds.GONE:
-                self.say(f"\nStopped there. Go on with: llmload ab --resume {self.folder}", "yellow")
+                self.say(f"\nStopped there. This goes on with it:\n  llmload ab --resume {self.folder}", "yellow")
                 break
         else:
             self.books.ended_at = clock.now()

@@ -47,8 +47,9 @@ def test_ctrl_c_while_the_report_is_written(
     """The report is finished, and the code is 6; a second one ends it."""
     written: list[int] = []
 
-    def settle(*_args: object, interrupted: bool) -> int:
+    def settle(*_args: object, interrupted: bool, brief: bool) -> int:
         assert not interrupted
+        assert not brief
         for _ in range(times):
             signal.raise_signal(signal.SIGINT)
         written.append(1)

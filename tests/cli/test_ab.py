@@ -1,0 +1,264 @@
+"""`llmload ab`: the order of its runs, what each of them is, how it ends, and how it goes on.
+
+A real one is in test_rerun.py, which repeats one of its runs.
+"""
+
+import argparse
+import re
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from llmload.cli import ab, obey, run
+from llmload.load import reading
+from llmload.load.scenario import Scenario
+from llmload.record import rounds, runfolder
+from tests.cli.commands import quick
+
+A, B = "http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"
+BOTH = ("quick.toml", "--baseline", A, "--candidate", B, "--no-compare", "--pause", "0")
+
+
+@dataclass
+class Played:
+    """Runs that are played: what each was asked for, and with which code it ends."""
+
+    codes: list[int] = field(default_factory=list)
+    asked: list[tuple[Namespace, Scenario, str]] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
+
+    def __call__(
+        self, args: Namespace, scenario: Scenario, host: str, _words: list[str], *, brief: bool, behind: run.Behind
+    ) -> int:
+        """As `run.perform`."""
+        assert brief
+        self.asked.append((args, scenario, host))
+        code = self.codes.pop(0) if self.codes else 0
+        if code == 3:  # it did not begin
+            return code
+        folder = runfolder.create(Path(args.out), scenario.name)
+        fit = {f"short-{at:03d}": 100 + at for at in range(10)}
+        facts = {"run": folder.name, "scenario": reading.resolved(scenario), "preflight": {"fit": fit}}
+        runfolder.write_json(folder / "run.json", facts)
+        row = {
+            "workload": "all",
+            "concurrency": 2,
+            "rate": None,
+            "ok": 7,
+            "started": 9,
+            "e2e_ms": {"all": {"p95": 12.3}},
+        }
+        reasons = ["something was lost"] if code == 5 else []
+        summary = {"rows": [row], "verdict": "DEGRADED" if code == 5 else "OK", "reasons": reasons}
+        runfolder.write_json(folder / "summary.json", summary)
+        behind(Console(), folder)
+        self.meanwhile()
+        return code
+
+
+@pytest.fixture
+def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
+    """No run is real, and both endpoints are there."""
+    found = Played()
+    monkeypatch.setattr(run, "perform", found)
+    monkeypatch.setattr(ab.Contest, "reach", lambda *_args: None)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["llmload", "ab", *BOTH])
+    quick(tmp_path)
+    return found
+
+
+def folder() -> Path:
+    """The only ab that there is."""
+    (found,) = Path("runs").iterdir()
+    return found
+
+
+def told() -> list[tuple[str, int, int]]:
+    """Side, round and code of each run in ab.json."""
+    return [(item.side[0], item.round, item.exit_code) for item in rounds.read(folder()).rounds]
+
+
+def test_rounds_change_places_and_share_their_prompts(played: Played, capsys: pytest.CaptureFixture[str]) -> None:
+    """A B B A A B; heads are new in each round and the same for both; only the first run fits prompts."""
+    assert obey(["ab", *BOTH, "--set", "round=7"]) == 0
+    assert [host for _, _, host in played.asked] == [A, B, B, A, A, B]
+    assert [scenario.round for _, scenario, _ in played.asked] == [7, 7, 8, 8, 9, 9]
+    fits = [scenario.fitted for _, scenario, _ in played.asked]
+    assert fits[0] is None
+    assert all(fit == {f"short-{at:03d}": 100 + at for at in range(10)} for fit in fits[1:])
+    assert told() == [("b", 0, 0), ("c", 0, 0), ("c", 1, 0), ("b", 1, 0), ("b", 2, 0), ("c", 2, 0)]
+    books = rounds.read(folder())
+    assert books.ended_at is not None
+    assert all((folder() / item.run / "run.json").exists() for item in books.rounds)
+    assert books.about["scenario"] == "quick"
+    assert books.about["baseline"]["host"] == A
+    out = capsys.readouterr().out
+    assert "quick: 3 rounds of each side, A B B A A B; 7.2 s at least" in out
+    assert re.search(r"^6/6  round 3  candidate  http://127\.0\.0\.1:10/v1$", out, re.MULTILINE)
+    assert "OK          E2E p95 12.3 ms at 2 in flight  7 of 9 ok" in out
+
+
+def test_each_side_has_its_own_options(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On top of what is for both; the key of each comes from its own variable."""
+    words = (
+        *("--model", "m", "--steps", "3", "--gpu", "g:1", "--rounds", "1", "--candidate-model", "n"),
+        *("--candidate-set", "key_env=KEY_B", "--candidate-set", "temperature=0.5", "--candidate-gpu", "h:2"),
+        *("--baseline-server-metrics", "off", "--processes", "2", "--set", "load.warmup_s=1"),
+    )
+    monkeypatch.setenv("KEY_B", "long-enough-key")
+    assert obey(["ab", *BOTH, *words]) == 0
+    (first, baseline, _), (second, candidate, _) = played.asked
+    assert (baseline.model, candidate.model) == ("m", "n")
+    assert baseline.load == candidate.load
+    assert (baseline.load.steps, baseline.load.warmup_s) == ((3,), 1.0)
+    assert (baseline.key_env, candidate.key_env) == ("OPENAI_API_KEY", "KEY_B")
+    assert (baseline.temperature, candidate.temperature) == (0.0, 0.5)
+    assert (first.gpu, second.gpu) == (["g:1"], ["g:1", "h:2"])
+    assert (first.server_metrics, second.server_metrics) == ("off", None)
+    assert (first.processes, second.processes) == (2, 2)
+
+
+def test_other_texts_on_one_side_are_fitted_for_it(played: Played) -> None:
+    """Lengths that were found for prompts of 60 tokens are none for prompts of 90."""
+    assert obey(["ab", *BOTH, "--rounds", "2", "--baseline-set", "class.short.input_tokens=90"]) == 0
+    fits = [(scenario.classes[0].input_tokens, scenario.fitted is None) for _, scenario, _ in played.asked]
+    assert [fit for _, fit in fits] == [True, True, False, True]
+
+
+@pytest.mark.parametrize(("code", "whole"), [(1, True), (5, True), (4, True), (2, False), (3, False), (6, False)])
+def test_a_run_that_is_no_round_ends_it(played: Played, code: int, whole: bool) -> None:
+    """What was measured and failed is a round; what was stopped, refused or never begun ends it."""
+    played.codes = [0, code]
+    assert obey(["ab", *BOTH]) == code
+    assert len(played.asked) == (6 if whole else 2)
+    assert (rounds.read(folder()).ended_at is not None) == whole
+
+
+def test_it_goes_on_where_it_stopped(
+    played: Played, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder alone is enough; the run that was stopped is set aside and made again."""
+    played.codes = [0, 0, 6]
+    assert obey(["ab", *BOTH, "--rounds", "2"]) == 6
+    assert told() == [("b", 0, 0), ("c", 0, 0), ("c", 1, 6)]
+    stopped = rounds.read(folder()).rounds[-1].run
+    assert f"llmload ab --resume {folder()}" in capsys.readouterr().out
+    (folder() / "baseline" / "killed").mkdir()
+    monkeypatch.setattr("sys.argv", ["llmload", "ab", "--resume", str(folder())])
+    books = rounds.read(folder())
+    books.about["command"] = ["llmload", "ab", *BOTH, "--rounds", "2"]
+    books.write(folder())
+    assert obey(["ab", "--resume", str(folder())]) == 0
+    assert [host for _, _, host in played.asked] == [A, B, B, B, A]
+    assert told() == [("b", 0, 0), ("c", 0, 0), ("c", 1, 0), ("b", 1, 0)]
+    aside = sorted(path.name for path in (folder() / "stopped").iterdir())
+    assert aside == ["baseline-killed", stopped.replace("/", "-")]
+    assert "2 of 4 runs are there already" in capsys.readouterr().out
+    assert len(list((folder() / "candidate").iterdir())) == 2
+    assert obey(["ab", "--resume", str(folder())]) == 0
+    assert len(played.asked) == 5
+
+
+def test_ctrl_c_between_two_runs(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is lost, the code is 6."""
+
+    def interrupt(*_args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ab.Contest, "pause", interrupt)
+    assert obey(["ab", *BOTH]) == 6
+    assert told() == [("b", 0, 0)]
+
+
+def test_the_plan_alone(played: Played, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sends nothing, makes nothing; says when both sides are the same, and what needs more rounds."""
+    words = ("quick.toml", "--baseline", A, "--candidate", A, "--rounds", "2", "--pause", "1m", "--no-compare")
+    assert obey(["ab", *words, "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "quick: 2 rounds of each side, A B B A; 3 min 05 s at least" in out
+    assert "Both sides are the same: this shows how far runs differ by themselves (A/A)." in out
+    assert "Fewer than three rounds of each side give figures, and no verdict." in out
+    assert not played.asked
+    assert not Path("runs").exists()
+    assert obey(["ab", *words, "--dry-run", "--candidate-model", "b"]) == 0
+    assert "A/A" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("quick.toml", "--baseline", A), "--baseline URL and --candidate URL are needed"),
+        ((*BOTH, "--rounds", "0"), "--rounds: expected 1 to 100, got 0"),
+        ((*BOTH, "--processes", "0"), "--processes: expected 1 or more"),
+        ((*BOTH, "--pause", "soon"), "--pause: expected a duration"),
+        ((*BOTH, "--candidate-set", "nope=1"), "nope (from the command line): unknown key"),
+        ((*BOTH, "--candidate-gpu", "ftp://x"), "--gpu: expected a URL"),
+        ((*BOTH, "--candidate", "ftp://x"), "expected http or https"),
+        ((*BOTH, "--resume", "."), "ab.json: cannot be read"),
+        (("--resume", "nowhere"), "ab.json: cannot be read"),
+        ((*BOTH, "--candidate", "http://u:sk-one-two-three@127.0.0.1:9"), "credentials in the URL"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_code_2(
+    played: Played,
+    words: tuple[str, ...],
+    sentence: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before anything is sent, also of the side whose turn comes later."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-one-two-three")
+    assert obey(["ab", *words]) == 2
+    found = capsys.readouterr().err
+    assert found.startswith("llmload ab: ")
+    assert sentence in found
+    assert "one-two-three" not in found
+    assert not played.asked
+    assert not Path("runs").exists()
+
+
+def test_an_endpoint_that_is_not_there_is_told_before_the_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The candidate's turn would come when nobody looks any more."""
+    monkeypatch.chdir(tmp_path)
+    quick(tmp_path)
+    assert obey(["ab", *BOTH]) == 3
+    assert "the baseline cannot be reached: http://127.0.0.1:9/v1: Connection refused" in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+def test_a_command_with_a_password_is_typed_again(played: Played, capsys: pytest.CaptureFixture[str]) -> None:
+    """Passwords are not kept, so the folder alone is not enough; and other endpoints make no round of it."""
+    assert obey(["ab", *BOTH, "--rounds", "1"]) == 0
+    books = rounds.read(folder())
+    assert obey(["ab", *BOTH, "--candidate", A, "--resume", str(folder())]) == 2
+    assert "its candidate is http://127.0.0.1:10/v1; resume it with the same endpoints" in capsys.readouterr().err
+    books.about["command"] = ["llmload", "ab", "--baseline", "http://…@x"]
+    books.write(folder())
+    assert obey(["ab", "--resume", str(folder())]) == 2
+    assert "type it again with --resume" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("spread", "words"),
+    [(None, "unknown"), ({"p95": None}, "unknown"), ({"p95": "inf"}, "infinite"), ({"p95": 1234.5}, "1,234 ms")],
+)
+def test_the_figure_of_a_run(spread: Any, words: str) -> None:
+    """Missing is no 0, and what never finished is infinite."""
+    assert ab.milliseconds(spread) == words
+
+
+def test_every_option_of_a_run_reaches_it() -> None:
+    """What `llmload ab` takes of a run is declared as there; nothing is swallowed by an abbreviation."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    ab.add_arguments(parser)
+    args = vars(parser.parse_args([]))
+    for side in rounds.SIDES:
+        assert {f"{side}_{name.replace('-', '_')}" for name in ab.OF_SIDE} <= set(args)
