@@ -28,7 +28,7 @@ PATH = {
     "address": "host and port that was connected to",
     "loopback": "true if the endpoint is on this very machine",
     "interface": "the network interface on the way",
-    "rtt_ms": "round trip by the kernel's own clock of a TCP connection: {n, min, p50, max}",
+    "rtt_ms": "round trip of TCP handshakes: {n, min, p50, max, by: kernel (its own clock) or connect (ours)}",
     "proxy": "the proxy in between, if any",
 }
 SERVER = {
@@ -72,7 +72,13 @@ GPUS = {
     "processes": "processes that hold memory on it, without their names",
     "shared": "true if more than one process holds memory on it",
 }
-MACHINE = {**{name: words for name, words in CLIENT.items() if name != "path"}, "gpus": "as GPUS"}
+MACHINE = {
+    **CLIENT,
+    "llmload": "version that looked",
+    "at": "when, in Unix seconds",
+    "gpus": "as GPUS; not there if nobody looked for them",
+    "gpus_note": "why none was found",
+}
 
 PROBE = (
     "The quick brown fox jumps over 13 lazy dogs; 327,846,000 EUR were paid on 2026-11-30. "
