@@ -28,6 +28,8 @@ UNSAID = {
 """What the claimant does not say, for each."""
 DECIDED = ("concurrency", "metric")
 """What the deciding cell has, and no side."""
+CHANGING = ("model", "hardware", "software")
+"""What a claim may be about: it is then stated of the candidate, and the baseline is another by intention."""
 WORST = ("differs", "unknown", "cannot be told", "as stated")
 """Which of two standings a condition has that both sides, or rounds, do not share."""
 
@@ -83,6 +85,9 @@ def _one(
         for role, side in (("baseline", pair.baseline), ("candidate", pair.candidate))
     }
     standing = _worst(list(sides.values()))[0]
+    if name in CHANGING and sides["candidate"][0] == "as stated" and sides["baseline"][0] == "differs":
+        words = f"the candidate is as stated; the baseline: {sides['baseline'][1]}"
+        return Condition(name, stated, baseline, candidate, "as stated", words)
     return Condition(name, stated, baseline, candidate, standing, _words(name, standing, sides))
 
 

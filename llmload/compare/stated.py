@@ -108,7 +108,8 @@ def _named(wanted: list[str], known: str) -> Told:
     if wanted and not missing:
         return "as stated", ""
     shapes = {shape(word) for word in words(known)}
-    unlike = [word for word in missing if "#" in (form := shape(word)) and form != "#" and form in shapes]
+    same = {shape(word) for word in wanted if word not in missing}
+    unlike = [word for word in missing if "#" in (form := shape(word)) and form != "#" and form in shapes - same]
     return ("differs", f"{unlike[0]} is not what it had") if unlike else OPEN
 
 
@@ -128,8 +129,10 @@ def hardware(stated: str, built: Built, _deciding: Deciding) -> Told:
     if wanted and not missing:
         return "as stated", ""
     models = {word for word in words(known) if _GPU.fullmatch(word)}
-    unlike = [word for word in missing if _GPU.fullmatch(word)]
-    return ("differs", f"{unlike[0]} is not what it had") if unlike and models else OPEN
+    unlike = [word for word in wanted if _GPU.fullmatch(word)]
+    if not models or not unlike or not set(unlike) <= set(missing):
+        return OPEN
+    return "differs", f"{unlike[0]} is not what it had"
 
 
 def _memory(word: str, gpus: Collection[dict[str, Any]]) -> bool:
@@ -152,15 +155,14 @@ def software(stated: str, built: Built, _deciding: Deciding) -> Told:
         return OPEN
     if not wanted & had:
         return "differs", f"{', '.join(sorted(had))} is not {', '.join(sorted(wanted))}"
-    named = _VERSION.search(stated)
-    if named is None:
+    named = _VERSION.findall(stated)
+    if not named:
         return "as stated", "its version was not stated"
     own = _VERSION.search(f"{version or ''} {told or ''}")
     if own is None:
         return "unknown", "its version is not known"
-    mine, theirs = own[1].split("."), named[1].split(".")
-    same = mine[: len(theirs)] == theirs
-    return ("as stated", "") if same else ("differs", f"version {own[1]} is not {named[1]}")
+    same = any(f"{own[1]}.".startswith(f"{version}.") for version in named)  # both sides' versions may be stated
+    return ("as stated", "") if same else ("differs", f"version {own[1]} is not {' or '.join(named)}")
 
 
 def _engines(text: str, own: Any) -> set[str]:

@@ -59,12 +59,12 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("engine", {"environment__server__engine": "vllm"}, "engine: name made-up against vllm"),
     ("engine", {"environment__server__version": "1.1"}, "engine: version 1.0 against 1.1"),
     ("engine", {"environment__told__version": "1.1"}, "version 1.0 against 1.1 (told; the server says 1.0)"),
-    ("flags", {"environment__server__prefix_cache": True}, "flags: prefix cache false against true"),
+    ("flags", {"environment__server__prefix_cache": True}, "flags: prefix cache off against on"),
     ("flags", {"environment__server__tensor_parallel": 2}, "flags: tensor parallel 1 against 2"),
     ("hardware", {"environment__gpus": [GPU, GPU]}, "GPUs 1 x NVIDIA H100 80GB HBM3 against 2 x NVIDIA H100 80GB HBM3"),
     ("hardware", {"environment__gpus": [GPU | {"memory_total_bytes": 40 << 30}]}, "GiB of a GPU 80 against 40"),
     ("hardware", {"environment__gpus": [GPU | {"power_limit_watts": 400.0}]}, "power limit in W 700 against 400"),
-    ("hardware", {"environment__gpus": [GPU | {"mig": True}]}, "MIG false against true"),
+    ("hardware", {"environment__gpus": [GPU | {"mig": True}]}, "MIG off against on"),
     ("hardware", {"environment__machine": {"cores": 2}, "_": {"environment__machine": {"cores": 4}}},
      "cores 4 against 2"),
     ("driver", {"environment__gpus": [GPU | {"driver_version": "580.2"}]}, "driver: version 570.1 against 580.2"),
@@ -80,12 +80,12 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("sampling", {"scenario__temperature": None}, "temperature short 0 against short not set"),
     ("sampling", {"scenario__classes__0__temperature": 0.7}, "temperature short 0 against short 0.7"),
     ("sampling", {"scenario__extra_body": {"top_k": 5}}, "extra_body short not set against short {top_k: 5}"),
-    ("sampling", {"scenario__classes__0__ignore_eos": True}, "ignore_eos short false against short true"),
+    ("sampling", {"scenario__classes__0__ignore_eos": True}, "ignore_eos short off against short on"),
     ("sampling", {"scenario__classes__0__min_tokens": 5}, "min_tokens short not set against short 5"),
     ("sampling", {"sending__left_out": ["ignore_eos"]}, "refused by the server none against ignore_eos"),
     ("api", {"scenario__api": "completions"}, "api: API chat against completions"),
-    ("api", {"scenario__stream": False}, "api: streamed true against false"),
-    ("cache_busting", {"scenario__cache_busting": False}, "cache busting: unique heads true against false"),
+    ("api", {"scenario__stream": False}, "api: streaming on against off"),
+    ("cache_busting", {"scenario__cache_busting": False}, "cache busting: unique heads on against off"),
     ("cache_busting", {"scenario__classes__0__shared_prefix_share": 0.5},
      "share of requests with it short 0 against short 0.5"),
     ("slo", {"scenario__slo__ttft_ms": 500.0}, "slo: short not set against short {ttft_ms: 500.0}"),
@@ -136,6 +136,9 @@ def test_every_sort_is_tried() -> None:
         {"environment__server__model_root": "/elsewhere/m"},
         {"environment__client__path__rtt_ms__p50": 1.5},  # 2 x 0.3 and a millisecond
         {"environment__told__version": "1.0"},
+        {"environment__told__prefix_cache": "false", "environment__server__prefix_cache": GONE},
+        {"environment__told__tensor_parallel": "1", "environment__server__tensor_parallel": GONE},
+        {"environment__told__quantization_bits": "8", "environment__server__quantization_bits": GONE},
         {"scenario__round": 2},
         {"environment__gpus": [GPU | {"uuid": "GPU-7", "memory_total_bytes": int((80 << 30) * 0.99)}]},
         {"command": ["other"], "run": "other", "started_at": 1.0},
@@ -169,7 +172,7 @@ def test_parts_of_one_sort_may_stand_differently(run: Built) -> None:
     other = altered(run, environment__server__tensor_parallel=2, environment__server__prefix_cache=True)
     found = differences.find(pair_of(run, other), ["tensor_parallel"], [])
     assert [(item.standing, item.baseline, item.candidate) for item in found] == [
-        ("undeclared", "prefix cache false", "prefix cache true"),
+        ("undeclared", "prefix cache off", "prefix cache on"),
         ("variable under test", "tensor parallel 1", "tensor parallel 2"),
     ]
 
@@ -340,7 +343,7 @@ PLACES = sorted({
 })  # fmt: skip
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(place=st.sampled_from(PLACES), value=JSON)
 def test_a_run_that_was_changed_by_hand_is_read_without_a_fall(run: Built, place: str, value: Any) -> None:
     """Whatever stands anywhere: differences and the health of runs are told, on either side."""
@@ -369,10 +372,18 @@ def test_health(played: Maker, run: Built) -> None:
     shared = altered(run, environment__gpus=[GPU | {"shared": True}])
     assert differences.health(pair_of((hurt, replace(run, steps=(step,))), shared)) == (
         "round 1 of the baseline is DEGRADED: 3 records are lost (and 1 more)",
-        "round 2 of the baseline is generator-bound at 4: there it says nothing about the server",
+        "round 2 of the baseline is generator-bound at 4, which says nothing about the server",
         "the candidate ran on a shared GPU: GPU 0; what the others do is in its figures",
         "unlike numbers of rounds: 2 of the baseline, 1 of the candidate",
     )
+    both = replace(hurt, verdict=replace(hurt.verdict, reasons=("step 4 is generator-bound: late",)), steps=(step,))
+    assert differences.health(pair_of(run, both)) == (
+        "the candidate is DEGRADED: generator-bound at 4, which says nothing about the server",
+    )
+    (item,) = differences.find(pair_of(run, both), (), ())
+    assert (item.name, item.baseline, item.candidate) == (
+        "generator", "generator-bound levels none", "generator-bound levels 4"
+    )  # fmt: skip
     rounds = tuple(altered(run, scenario__round=n) for n in (0, 1, 3))
     assert differences.health(pair_of(rounds, rounds))[0] == (
         "the baseline has no round 2, though it has later ones: skipped, or taken out"

@@ -117,7 +117,7 @@ ASKING: tuple[Sort, ...] = (
         "chat or completions, streamed or not, tools, further headers",
         (
             Part("api_kind", "API", setting("api")),
-            Part("stream", "streamed", setting("stream")),
+            Part("stream", "streaming", setting("stream")),
             Part("tools", "tools", by_class(tools), common),
             Part("headers", "headers", by_class(headers), common),
         ),

@@ -14,7 +14,7 @@ FAILURES = 0.01
 UNLIKE = 0.01
 """… and shares that differ by more than this, a point."""
 BOUND = "generator-bound"
-"""Reasons of a verdict with this word are told in a sentence of their own."""
+"""Reasons of a verdict with this word are told in words of our own."""
 
 
 def health(pair: Pair) -> tuple[str, ...]:
@@ -28,14 +28,15 @@ def health(pair: Pair) -> tuple[str, ...]:
 def _of_side(role: str, side: Side) -> Iterator[str]:
     for at, built in enumerate(side.rounds):
         one = f"the {role}" if len(side.rounds) == 1 else f"round {at + 1} of the {role}"
+        bound = ", ".join(item.step.label for item in built.steps if item.health.bound)
+        spoilt = f"generator-bound at {bound}, which says nothing about the server" if bound else ""
+        reasons = [reason for reason in built.verdict.reasons if BOUND not in reason]
         if built.verdict.word != "OK":
-            reasons = [reason for reason in built.verdict.reasons if BOUND not in reason]
-            why = f": {reasons[0]}" if reasons else ""
             more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-            yield f"{one} is {built.verdict.word}{why}{more}"
-        bound = [item.step.label for item in built.steps if item.health.bound]
-        if bound:
-            yield f"{one} is generator-bound at {', '.join(bound)}: there it says nothing about the server"
+            why = "; ".join(part for part in (reasons[0] + more if reasons else "", spoilt) if part)
+            yield f"{one} is {built.verdict.word}{f': {why}' if why else ''}"
+        elif spoilt:
+            yield f"{one} is {spoilt}"
         if shared := _shared(built):
             yield f"{one} ran on a shared GPU: {shared}; what the others do is in its figures"
 

@@ -149,7 +149,7 @@ MEASURING: tuple[Sort, ...] = (
             Part("client_cores", "cores", at("environment", "client", "cores")),
             Part("client_virtual", "guest or container", at("environment", "client", "virtual")),
             Part("workers", "workers", workers),
-            Part("bound", "generator-bound at", bound, pool=together, within=False),
+            Part("bound", "generator-bound levels", bound, pool=together, within=False),
         ),
     ),
     Sort(

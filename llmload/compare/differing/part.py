@@ -167,7 +167,7 @@ def by_class(read: Callable[[dict[str, Any], dict[str, Any]], Any]) -> Read:
 def shown(value: Any) -> str:
     """A value in a sentence, on one line, cut where it is long."""
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, dict):

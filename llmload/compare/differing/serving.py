@@ -22,12 +22,14 @@ from llmload.compare.differing.part import (
     common,
     number,
     plain,
+    shown,
     table,
     walk,
 )
 from llmload.record.environment import SERVER
 from llmload.report.building import Built
 
+SPELLINGS = {"true": "on", "yes": "on", "enabled": "on", "false": "off", "no": "off", "disabled": "off"}
 TOKENS = 0.02
 """Share by which token counts of one text may differ: the unique head of a request is a token longer or shorter."""
 
@@ -43,16 +45,25 @@ def told(key: str) -> Read:
 
 
 def server(key: str) -> Read:
-    """A fact of the server: as it was found and as [environment] tells it; both where they contradict."""
+    """A fact of the server in words: as it was found and as [environment] tells it; both where they contradict."""
 
     def read(built: Built) -> Any:
-        found, said = plain(walk(built, "environment", "server", key)), told(key)(built)
+        found, said = spelt(walk(built, "environment", "server", key)), spelt(told(key)(built))
         if found is None or said is None:
             return said if found is None else found
-        same = str(found).casefold() == str(said).casefold()
-        return found if same else f"{said} (told; the server says {found})"
+        return found if found.casefold() == said.casefold() else f"{said} (told; the server says {found})"
 
     return read
+
+
+def spelt(value: Any) -> str | None:
+    """A value as one side's server and the other's [environment] both spell it: on, off, 8, 4096."""
+    found = plain(value)
+    if found is None or isinstance(found, bool):
+        return None if found is None else shown(found)
+    if isinstance(found, str):
+        return SPELLINGS.get(found.casefold(), found)
+    return f"{found:.0f}" if found == int(found) else f"{found:g}"
 
 
 def base(read: Read) -> Read:
@@ -63,6 +74,15 @@ def base(read: Read) -> Read:
         return re.split(r"[/\\]", found.rstrip("/\\"))[-1] if isinstance(found, str) else found
 
     return of
+
+
+def bits(built: Built) -> float | None:
+    """Bits per weight."""
+    found = server("quantization_bits")(built)
+    try:
+        return None if found is None else number(float(found))
+    except ValueError:
+        return None
 
 
 def served_model(built: Built) -> str | None:
@@ -164,7 +184,7 @@ SERVING: tuple[Sort, ...] = (
             Part("model_digest", "digest", server("model_digest"), optional=True),
             Part("weights_format", "format", server("weights_format")),
             Part("quantization", "quantization", server("quantization")),
-            Part("quantization_bits", "bits per weight", server("quantization_bits"), apart(0.05)),
+            Part("quantization_bits", "bits per weight", bits, apart(0.05)),
         ),
     ),
     Sort(
