@@ -121,11 +121,14 @@ def block(price: Cost, gpus: int | None, row: dict[str, Any]) -> dict[str, Any] 
     )
 
 
+def rounded(amount: Decimal) -> Decimal:
+    """An amount to the cent, to a hundredth of one below a whole unit; halves are rounded away from 0."""
+    return amount.quantize(Decimal("0.01") if abs(amount) >= 1 or not amount else Decimal("0.0001"), ROUND_HALF_UP)
+
+
 def written(amount: Decimal | float) -> str:
-    """An amount for people: to the cent, to a hundredth of one below a whole unit; halves are rounded away from 0."""
-    value = amount if isinstance(amount, Decimal) else decimal(amount)
-    places = Decimal("0.01") if abs(value) >= 1 or not value else Decimal("0.0001")
-    return f"{value.quantize(places, ROUND_HALF_UP):,}"
+    """An amount for people, rounded."""
+    return f"{rounded(amount if isinstance(amount, Decimal) else decimal(amount)):,}"
 
 
 def basis(price: Cost, gpus: int | None, *, counted: str = "") -> str:

@@ -41,8 +41,7 @@ def of(built: Built) -> tuple[Question, ...]:
 def counted(questions: tuple[Question, ...]) -> str:
     """How many there are, how many have no answer, and where they stand: one line for a terminal."""
     n = sum(not item.known for item in questions)
-    cannot = f'; {n} of them "{CANNOT}"' if n else ""
-    return f"{len(questions)} questions, answered at the end of report.html and report.md{cannot}"
+    return f"{len(questions)} questions to ask{f', {n} of them open' if n else ''}: end of report.html and report.md"
 
 
 def _figure(whole: list[dict[str, Any]]) -> Question:
@@ -51,14 +50,15 @@ def _figure(whole: list[dict[str, Any]]) -> Question:
     if last is None:
         return Question(question, f"{CANNOT}: no request succeeded in a window", known=False)
     keys = (
-        ("ttft_ms.all.p50", "TTFT p50 {} ms"),
-        ("ttft_ms.all.p95", "p95 {} ms"),
-        ("e2e_ms.all.p95", "E2E p95 {} s"),
-        ("output_tokens_per_s_per_user", "over successes {} tokens/s for one user"),
-        ("output_tokens_per_s", "{} tokens/s in all"),
+        ("ttft_ms.all.p50", "TTFT p50 {}", " ms"),
+        ("ttft_ms.all.p95", "p95 {}", " ms"),
+        ("e2e_ms.all.p95", "E2E p95 {}", " s"),
+        ("output_tokens_per_s_per_user", "over successes {} for one user", " tokens/s"),
+        ("output_tokens_per_s", "{} in all", " tokens/s"),
     )
     by_key = {column.key: column for column in columns.COLUMNS}
-    said = [words.format(cell) for key, words in keys if (cell := columns.cell(last, by_key[key]).rstrip("*†"))]
+    cells = [(columns.cell(last, by_key[key]).rstrip("*†"), words, unit) for key, words, unit in keys]
+    said = [words.format("infinite" if cell == "inf" else f"{cell}{unit}") for cell, words, unit in cells if cell]
     return Question(
         question,
         f"at {cost.step_words(last)}: over all attempts {', '.join(said)}. They are different figures: "

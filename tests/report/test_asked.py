@@ -21,7 +21,7 @@ def test_answers_of_a_run(tmp_path: Path) -> None:
     classes = [{"name": "short", "weight": 1.0}, {"name": "long", "weight": 1.0}]
     generator = [second(at, cpu=0.31) for at in range(11)]
     found = asked(tmp_path, rows, classes=classes, cost={"gpu_hour": 36, "gpus": 1}, generator=generator)
-    assert found["Which figure?"].answer.startswith("at 1 in flight: over all attempts TTFT p50 100 ms, p95 inf ms, ")
+    assert found["Which figure?"].answer.startswith("at 1 in flight: over all attempts TTFT p50 100 ms, p95 infinite, ")
     assert "over successes 100 tokens/s for one user, 10.0 tokens/s in all" in found["Which figure?"].answer
     assert found["Under which conditions?"].answer.startswith("the head of this report has 3 of 7 in full; not told: ")
     assert found["Does my load look like this?"].answer.startswith(
@@ -75,7 +75,5 @@ def test_they_stand_at_the_end_of_pages_and_one_line_points_to_them(tmp_path: Pa
         assert all(item.question in end for item in questions.of(built)), kind
     assert "ask:" not in files.FORMATS["table"](built)
     (tmp_path / "report.html").touch()
-    assert (
-        ' ask:     7 questions, answered at the end of report.html and report.md; 3 of them "this run cannot say"'
-        in (files.FORMATS["table"](built))
-    )
+    line = " ask:     7 questions to ask, 3 of them open: end of report.html and report.md"
+    assert line in files.FORMATS["table"](built).splitlines()
