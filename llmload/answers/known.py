@@ -97,6 +97,8 @@ def check(expected: dict[str, Any], place: str) -> None:
     """Raises Stop(USAGE) for expectations that are none."""
     if not set(expected) & set(EXPECTATIONS):
         raise Stop(f"{place}: nothing is expected of the answer; name one of: {', '.join(EXPECTATIONS)}")
+    if strange := set(expected) - set(EXPECTATIONS) - set(BESIDE):
+        raise Stop(f"{place}: unknown expectation {min(strange)!r}; there are: {', '.join((*EXPECTATIONS, *BESIDE))}")
     for name, value in expected.items():
         words = (EXPECTATIONS[name] if name in EXPECTATIONS else BESIDE[name])[0](value)
         if words:

@@ -166,11 +166,15 @@ def ask(folder: Path, args: Namespace, baseline: Scenario, candidate: Scenario) 
 
 
 def check(args: Namespace, scenario: Scenario) -> None:
-    """Raises Stop(USAGE) for questions that are none, before hours of runs go by; does nothing if none are asked."""
+    """Raises Stop(USAGE), before hours of runs go by, for questions that are none, or if there will be no answers."""
     from llmload.cli import questioning
 
     if args.check_answers:
         questioning.questions(planned(Path(), args, (scenario, scenario)))
+        return
+    wanted = [f"--{name.replace('_', '-')}" for name in ("facts", "score", "review_sheet") if getattr(args, name)]
+    if wanted and not getattr(args, "save_text", False):
+        raise Stop(f"{wanted[0]}: needs answers; add --check-answers, or --save-text")
 
 
 def planned(folder: Path, args: Namespace, scenarios: tuple[Scenario, Scenario]) -> "Job":

@@ -4,34 +4,25 @@ From answers.jsonl of `llmload ab --check-answers`, else from runs that kept the
 with a pair is `llmload.answers`, what all of them come to is `quality`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from llmload.answers import review, scoring, telling
+from llmload.answers import known, review, scoring, telling
 from llmload.answers.judging import Answer, Asked, Judged, judge
 from llmload.answers.known import Known
 from llmload.answers.review import Reviewed
-from llmload.compare import quality
+from llmload.compare import quality, recorded
 from llmload.compare.quality import Answers, ClassQuality, Example, Lost
+from llmload.compare.recorded import Gathered
 from llmload.compare.sides import Pair
-from llmload.exits import Stop
-from llmload.load import reading
-from llmload.load.mix import Mix
+from llmload.exits import Exit, Stop
 from llmload.record import answers as kept
-from llmload.report.building import Built
 
 __all__ = ["Answers", "ClassQuality", "Example", "Lost", "Wanted", "compare"]
 
-MOST = 2000
-"""Pairs of a class that are judged, of those in records."""
-CUT = "cancelled"
-"""An attempt that was cut from this side says nothing of the answer that would have come."""
 TOO_HARD = 0.1
 """Where neither side has more right answers than this share, they tell nothing."""
-LOOKED_AT = 20_000
-"""Requests of the mix among which the texts of prompts are looked for."""
 SHOWN = 2000
 """Characters of an answer in an example."""
 
@@ -50,30 +41,25 @@ class Wanted:
     """What a filled sheet said."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """The answers that were found."""
-
-    pairs: tuple[Asked, ...]
-    notes: tuple[str, ...]
-    """What to know about them."""
-    random: frozenset[str] = frozenset()
-    """Classes whose answers are drawn, not decided."""
-
-
 def compare(pair: Pair, ab_folder: Path | None, wanted: Wanted | None = None) -> Answers | None:
     """Judge the answers of a pair; None if there are none to judge.
 
-    Raises Stop: UNJUDGED for a damaged answers.jsonl, USAGE for a scorer that fails.
+    Raises Stop: UNJUDGED for a damaged answers.jsonl, and if more than the usual is wanted of answers that nobody kept;
+    USAGE for a scorer that fails.
     """
     wanted = wanted or Wanted()
-    found = (None if ab_folder is None else asked(ab_folder / kept.ANSWERS, wanted.facts)) or recorded(
-        pair, wanted.facts
-    )
+    found = None if ab_folder is None else asked(ab_folder / kept.ANSWERS, wanted.facts)
+    found = found or recorded.find(pair, wanted.facts)
     if found is None:
+        if wanted.facts or wanted.score is not None or wanted.sheet:
+            raise Stop(
+                f"scenario {pair.scenario}: there are no answers to judge; keep them with --save-text in every run, or ask "
+                "for them with llmload ab --check-answers",
+                Exit.UNJUDGED,
+            )
         return None
     seed = _seed(pair)
-    shown = with_prompts(found.pairs, pair) if wanted.score is not None or wanted.sheet else found.pairs
+    shown = recorded.with_prompts(found.pairs, pair) if wanted.score is not None or wanted.sheet else found.pairs
     judged = [judge(one, random=one.workload in found.random) for one in found.pairs]
     scores = _scores(shown, wanted.score, seed)
     classes = quality.classes(judged, limits(pair), scores)
@@ -102,10 +88,13 @@ def asked(path: Path, facts: Sequence[Known] = ()) -> Gathered | None:
     """The pairs of answers.jsonl, by class and id; None if the file is not there or holds no pair."""
     sides: dict[str, dict[tuple[str, str], kept.Row]] = {side: {} for side in kept.SIDES}
     for row in kept.read(path):
-        if row.outcome != CUT:
+        if row.outcome != recorded.CUT:
             sides[row.side].setdefault((row.workload, row.id), row)
     baseline, candidate, again = (sides[side] for side in kept.SIDES)
     expected = {one.id: one.expected for one in facts}
+    for row in baseline.values():
+        if row.expected is not None:
+            _check(row, path)
     pairs = tuple(
         Asked(
             id=row.id,
@@ -126,145 +115,12 @@ def asked(path: Path, facts: Sequence[Known] = ()) -> Gathered | None:
     return Gathered(pairs, (note,) if note else ()) if pairs else None
 
 
-def recorded(pair: Pair, facts: Sequence[Known] = ()) -> Gathered | None:
-    """The pairs of runs that kept their texts; None if a side kept none.
-
-    The k-th rounds of both are held against each other. The j-th attempt of a prompt in a step is the same request on
-    both sides, its unique head included, if seed, round and the step's place agree (`load.mix`); only measured attempts
-    that asked for the same number of output tokens are taken. At most 2,000 pairs a class, spread evenly over all.
-    """
-    rounds = list(zip(pair.baseline.rounds, pair.candidate.rounds, strict=False))
-    if not all(kept.keeps_texts(built.folder) for both in rounds for built in both):
-        return None
-    found = _Found({one.id: one.expected for one in facts}, max(1, MOST // len(rounds)))
-    for at, (first, second) in enumerate(rounds):
-        found.add(first, second, at)
-    if not found.pairs:
-        return None
-    names = dict.fromkeys(one.workload for one in found.pairs)
-    drawn = frozenset(name for name in names if not _decided(pair, name))
-    return Gathered(tuple(found.pairs), tuple(_notes(found, drawn)), drawn)
-
-
-def _notes(found: "_Found", drawn: frozenset[str]) -> Iterator[str]:
-    """What to know about answers that come from runs."""
-    for name, count in found.left_out.items():
-        yield f"{name}: {count:,} further pairs were left out, {MOST:,} at most are judged"
-    if drawn:
-        yield (
-            f"answers of {', '.join(sorted(drawn))} are drawn at random (the temperature is not 0): that they differ "
-            "says nothing, and is not counted"
-        )
-    if found.other_heads:
-        yield (
-            "the same prompts had other unique heads on the two sides (seed, round or steps differ): answers may "
-            "differ for that alone"
-        )
-    yield (
-        "these are answers under load, where a server's batches alone may change a word; llmload ab --check-answers "
-        "asks apart from the load"
-    )
-
-
-@dataclass(slots=True)
-class _Found:
-    """Pairs of records as they are gathered, round by round."""
-
-    expected: Mapping[str, dict[str, Any]]
-    most: int
-    """Pairs of a class and round."""
-    pairs: list[Asked] = field(default_factory=list)
-    left_out: dict[str, int] = field(default_factory=dict)
-    other_heads: bool = False
-
-    def add(self, first: Built, second: Built, at: int) -> None:
-        """The pairs of one round."""
-        others: dict[Any, kept.Said] = {}
-        for one in kept.said(second.folder):
-            others.setdefault(one.key, one)
-        own: dict[Any, kept.Said] = {}
-        for one in kept.said(first.folder):
-            own.setdefault(one.key, one)
-        both = [
-            (one, others[key])
-            for key, one in own.items()
-            if key in others and one.asked == others[key].asked and CUT not in {one.outcome, others[key].outcome}
-        ]
-        chosen = self._some(both)
-        same = _same_heads(first, second)
-        busting = first.facts.scenario.get("cache_busting") is not False
-        self.other_heads |= not same or (busting and any(one.step != other.step for one, other in chosen))
-        one_side = kept.texts(first.folder, (one.at for one, _ in chosen))
-        other_side = kept.texts(second.folder, (other.at for _, other in chosen))
-        self.pairs += [self._asked(one, other, (one_side[one.at], other_side[other.at]), at) for one, other in chosen]
-
-    def _some(self, both: list[tuple[kept.Said, kept.Said]]) -> list[tuple[kept.Said, kept.Said]]:
-        """As many of each class as are judged."""
-        chosen = []
-        for name in dict.fromkeys(one.key[2] for one, _ in both):
-            mine = [item for item in both if item[0].key[2] == name]
-            if len(mine) > self.most:
-                self.left_out[name] = self.left_out.get(name, 0) + len(mine) - self.most
-                mine = [mine[place * len(mine) // self.most] for place in range(self.most)]
-            chosen += mine
-        return chosen
-
-    def _asked(self, one: kept.Said, other: kept.Said, texts: tuple[str | None, str | None], at: int) -> Asked:
-        concurrency, rate, workload, prompt, count = one.key
-        level = f"{concurrency:g}" if concurrency >= 0 else f"{rate:g}/s"
-        return Asked(
-            id=f"{prompt}@{level}/{at}.{count}",
-            workload=workload,
-            prompt=None,
-            baseline=Answer(texts[0] or "", one.finish_reason, one.outcome),
-            candidate=Answer(texts[1] or "", other.finish_reason, other.outcome),
-            expected=self.expected.get(prompt),
-        )
-
-
-def with_prompts(pairs: Sequence[Asked], pair: Pair) -> tuple[Asked, ...]:
-    """The pairs with the texts of their prompts, where the scenario still tells them; without unique heads.
-
-    Records do not hold them. They are made again only for a scorer or a reviewer, who needs them and was asked for.
-    """
-    missing = {_prompt_id(one.id) for one in pairs if one.prompt is None}
-    texts: dict[str, str] = {}
-    if missing:
-        try:
-            scenario = reading.load(str(pair.baseline.rounds[0].folder))
-            mix = Mix(replace(scenario, cache_busting=False), scenario.fitted)
-            for index in range(LOOKED_AT):
-                call = mix.measured(0, index)
-                texts.setdefault(call.prompt, call.text)
-                if index % 100 == 0 and missing <= texts.keys():
-                    break
-        except Stop:  # its data file is elsewhere
-            texts = {}
-    return tuple(one if one.prompt is not None else replace(one, prompt=texts.get(_prompt_id(one.id))) for one in pairs)
-
-
-def _prompt_id(id_: str) -> str:
-    """The prompt of a pair from records."""
-    return id_.rpartition("@")[0]
-
-
-def _decided(pair: Pair, workload: str) -> bool:
-    """Whether both sides asked for the likeliest token always: temperature 0, said by the class or the scenario."""
-    return all(_temperature(side.rounds[0].facts.scenario, workload) == 0 for side in (pair.baseline, pair.candidate))
-
-
-def _temperature(scenario: Mapping[str, Any], workload: str) -> Any:
-    own: Mapping[str, Any] = next(
-        (item for item in scenario.get("classes") or () if isinstance(item, dict) and item.get("name") == workload), {}
-    )
-    return own["temperature"] if own.get("temperature") is not None else scenario.get("temperature")
-
-
-def _same_heads(first: Built, second: Built) -> bool:
-    one, other = first.facts.scenario, second.facts.scenario
-    if one.get("cache_busting") is False and other.get("cache_busting") is False:
-        return True
-    return all(one.get(name) == other.get(name) for name in ("seed", "round", "cache_busting"))
+def _check(row: kept.Row, path: Path) -> None:
+    """Raises Stop(UNJUDGED) for expectations that are none: somebody has written into the file."""
+    try:
+        known.check(row.expected or {}, f"{path}: {row.id}")
+    except Stop as stop:
+        raise Stop(stop.message, Exit.UNJUDGED) from None
 
 
 def _seed(pair: Pair) -> int:

@@ -218,6 +218,14 @@ def test_options_of_judging(tmp_path: Path) -> None:
         asking.judging(options("--facts", str(tmp_path / "latin.jsonl")))
 
 
+def test_what_needs_answers_says_so_beforehand(scenario: Scenario) -> None:
+    """Not after hours of runs."""
+    with pytest.raises(Stop, match="--review-sheet: needs answers; add --check-answers, or --save-text"):
+        asking.check(options("--review-sheet", "5"), scenario)
+    asking.check(options("--review-sheet", "5", "--check-answers"), scenario)
+    asking.check(options(), scenario)
+
+
 def test_a_review_sheet_is_written_once_and_read_back(tmp_path: Path) -> None:
     """A sheet that is there is not written over: it may be filled."""
     pairs = tuple(Asked(f"q{n}", "short", "What?", Answer(f"a{n}"), Answer(f"b{n}")) for n in range(3))

@@ -1,5 +1,6 @@
 """Answers of both sides from answers.jsonl and from records: what they come to, and when it is a loss."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from llmload.answers.judging import Answer, Asked, judge
 from llmload.answers.known import Known
-from llmload.compare import answering, quality
+from llmload.compare import quality, recorded
 from llmload.compare.answering import Wanted, compare
 from llmload.compare.sides import Level, Pair, Side
 from llmload.exits import Exit, Stop
@@ -67,6 +68,9 @@ def test_without_answers_there_is_nothing_to_say(plain: Pair, tmp_path: Path) ->
     """None, not a page of blanks."""
     assert compare(plain, None) is None
     assert compare(plain, tmp_path) is None
+    with pytest.raises(Stop, match="there are no answers to judge; keep them with --save-text") as caught:
+        compare(plain, tmp_path, Wanted(sheet=1))
+    assert caught.value.code is Exit.UNJUDGED
 
 
 def test_a_loss_that_is_shown(plain: Pair, tmp_path: Path) -> None:
@@ -142,8 +146,7 @@ def test_unsound_answers_count_where_no_right_one_is_known() -> None:
 
 def test_the_baseline_against_itself(plain: Pair, tmp_path: Path) -> None:
     """What it does not repeat, nobody else can be blamed for."""
-    again = [Row(**{**{name: getattr(row, name) for name in kept.KINDS}, "side": "baseline again"})
-             for row in rows("baseline", 3, 4)]  # fmt: skip
+    again = rows("baseline again", 3, 4)
     kept.write(tmp_path / "answers.jsonl", [*rows("baseline", 4, 4), *rows("candidate", 4, 4), *again])
     found = compare(plain, tmp_path)
     assert found is not None
@@ -201,6 +204,14 @@ def test_a_reviewer_sees_the_prompts_of_runs(tmp_path: Path) -> None:
 def test_a_damaged_file_is_a_sentence(plain: Pair, tmp_path: Path) -> None:
     """With its line, and code 4."""
     path = tmp_path / "answers.jsonl"
+    for expected, words in (({"regex": "("}, "q0: regex: no regular expression"), ({"x": 1}, "q0: nothing is expected"),
+                            ({"x": 1, "number": 1}, "q0: unknown expectation 'x'")):  # fmt: skip
+        path.unlink(missing_ok=True)
+        kept.write(path, [replace(row, expected=expected) for side in kept.SIDES for row in rows(side, 1, 1)])
+        with pytest.raises(Stop) as caught:
+            compare(plain, tmp_path)
+        assert f"answers.jsonl: {words}" in caught.value.message
+        assert caught.value.code is Exit.UNJUDGED
     for line, words in (("{", "no JSON"), ("[]", "expected a JSON object"), ('{"side": "me"}', "id: expected str")):
         path.write_text(f"{line}\n")
         with pytest.raises(Stop) as caught:
@@ -275,7 +286,7 @@ def test_rounds_are_held_against_their_like_and_the_number_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two rounds, two pairs of each at most."""
-    monkeypatch.setattr(answering, "MOST", 4)
+    monkeypatch.setattr(recorded, "MOST", 4)
     sides = [[run(tmp_path / f"{name}{n}", TEXTS, round=n) for n in (0, 1)] for name in "ab"]
     found = compare(pair_of(*sides), None)
     assert found is not None
