@@ -162,6 +162,6 @@ def _failing(cells: Sequence[Cell], cell: Cell | None) -> list[str]:
 
 
 def _beside(rule: Rule) -> str:
-    """What the rule of three ratios says."""
-    why = f": {rule.words[0]}" if rule.words else ""
-    return f"the rule of three ratios, which is asked apart and turns no verdict, says {rule.word!r}{why}"
+    """What the rule of three ratios says, and why where it does not accept."""
+    why = f" ({rule.words[0]})" if rule.words and rule.word != "acceptable" else ""
+    return f"the rule of three ratios, which turns no verdict, says: {rule.word}{why}"

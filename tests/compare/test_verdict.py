@@ -324,7 +324,7 @@ def test_the_rule_and_the_kinds_stand_beside_and_turn_nothing() -> None:
     assert "answers became shorter" in found.reasons
     assert "decoding became faster" not in found.reasons
     assert found.reasons[-1] == (
-        "the rule of three ratios, which is asked apart and turns no verdict, says 'not acceptable': stability is 0.5"
+        "the rule of three ratios, which turns no verdict, says: not acceptable (stability is 0.5)"
     )
 
 
