@@ -53,8 +53,8 @@ def compare(pair: Pair, ab_folder: Path | None, wanted: Wanted | None = None) ->
     if found is None:
         if wanted.facts or wanted.score is not None or wanted.sheet:
             raise Stop(
-                f"scenario {pair.scenario}: there are no answers to judge; keep them with --save-text in every run, or ask "
-                "for them with llmload ab --check-answers",
+                f"scenario {pair.scenario}: there are no answers to judge; keep them with --save-text in every run, or "
+                "ask for them with llmload ab --check-answers",
                 Exit.UNJUDGED,
             )
         return None
