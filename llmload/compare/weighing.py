@@ -168,7 +168,7 @@ def _missing(missing: Sequence[Ratio], *, whatever: bool) -> tuple[str, ...]:
     names = [ratio.name for ratio in missing]
     told = "; ".join(f"{ratio.name}: {ratio.words}" for ratio in missing) or "no attempt was counted on one side"
     if names == [RESOURCES]:
-        told = NO_GPU if missing[0].words == UNMEASURED else f"{NO_GPU} ({missing[0].words})"
+        told = NO_GPU if missing[0].words == UNMEASURED else f"{NO_GPU}: {missing[0].words}"
     also = "the other ratios and the success share would be refused whatever the missing one is"
     return (told, also) if whatever else (told,)
 
