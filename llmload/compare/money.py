@@ -11,15 +11,15 @@ one, a month costs requests / 1,000 x the cost of 1,000 requests; where a GPU ha
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from llmload.compare import offers
 from llmload.compare.offers import Offer
 from llmload.compare.sides import Pair
+from llmload.exits import Exit, Stop
 from llmload.report import cost
 from llmload.report.cost import Spent
 
-CENT = Decimal("0.01")
 SECONDS_A_MONTH = cost.HOURS_A_MONTH * 3600
 PEAK = 3
 """How many times the mean demand is looked at as a peak."""
@@ -66,8 +66,11 @@ class Money:
 def compute(pair: Pair, requests_per_month: float | None = None) -> Money | None:
     """What a pair costs; None where nothing has a price.
 
-    `requests_per_month`: the demand, else the candidate's scenario's, else the baseline's.
+    `requests_per_month`: the demand, else the candidate's scenario's, else the baseline's. Raises Stop(USAGE) for one
+    that is no demand.
     """
+    if requests_per_month is not None and not 0 < requests_per_month <= cost.LARGEST:
+        raise Stop(f"--requests-per-month {requests_per_month:g}: expected a number above 0, as 3e6", Exit.USAGE)
     all_prices = [
         cost.prices(built.facts.scenario) for side in (pair.baseline, pair.candidate) for built in side.rounds
     ]
@@ -222,7 +225,7 @@ def _return(
     once = cost.decimal(sides[1].price.one_off or 0.0)
     payback = None
     if once and saving > 0:
-        payback = (once / saving).quantize(Decimal("0.1"), ROUND_HALF_UP)
+        payback = cost.to(Decimal("0.1"), once / saving)
         words.append(f"{_cents(once):,} {currency} paid once are back after {payback:,} months")
     elif once:
         words.append(f"{_cents(once):,} {currency} paid once never come back")
@@ -252,4 +255,4 @@ def _peaks(sides: tuple[Offer, Offer], demand: Decimal) -> str:
 
 def _cents(amount: Decimal) -> Decimal:
     """To the cent; halves are rounded away from 0."""
-    return amount.quantize(CENT, ROUND_HALF_UP)
+    return cost.to(cost.CENT, amount)

@@ -7,7 +7,7 @@ requests that were ok are paid. Where both have one the GPUs' counts. A month ha
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from llmload.load.scenario import Cost
@@ -18,6 +18,11 @@ HOURS_A_MONTH = 730
 WITHIN_SLO = 0.99
 """A step is within the SLO if at least this share of its attempts was ok and met each SLO at once."""
 MILLION = 1_000_000
+LARGEST = 1e15
+"""A larger number is no price, nor a number of GPUs or requests."""
+CENT, HUNDREDTH = Decimal("0.01"), Decimal("0.0001")
+_WIDE = Context(prec=100)
+"""Room for the largest prices of the most GPUs, to the cent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +52,14 @@ def prices(scenario: dict[str, Any]) -> Cost:
     known = {
         item.name: told[item.name]
         for item in fields(Cost)
-        if type(told.get(item.name)) in kinds.get(item.name, (int, float))
+        if _right(told.get(item.name), kinds.get(item.name, (int, float)))
     }
     return Cost(**known)
+
+
+def _right(value: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether it is of one of these types (true is no number), and no number that nobody ever meant."""
+    return type(value) in kinds and (isinstance(value, str) or abs(value) <= LARGEST)
 
 
 def priced(price: Cost) -> bool:
@@ -121,9 +131,14 @@ def block(price: Cost, gpus: int | None, row: dict[str, Any]) -> dict[str, Any] 
     )
 
 
+def to(places: Decimal, amount: Decimal) -> Decimal:
+    """An amount in multiples of `places`; halves are rounded away from 0."""
+    return amount.quantize(places, ROUND_HALF_UP, _WIDE)
+
+
 def rounded(amount: Decimal) -> Decimal:
     """An amount to the cent, to a hundredth of one below a whole unit; halves are rounded away from 0."""
-    return amount.quantize(Decimal("0.01") if abs(amount) >= 1 or not amount else Decimal("0.0001"), ROUND_HALF_UP)
+    return to(CENT if abs(amount) >= 1 or not amount else HUNDREDTH, amount)
 
 
 def written(amount: Decimal | float) -> str:

@@ -13,6 +13,7 @@ import pytest
 from llmload.compare import money, offers
 from llmload.compare.money import Line, Money
 from llmload.compare.sides import Level, Pair, Side
+from llmload.exits import Exit, Stop
 from llmload.report import building
 from llmload.report.building import Built
 from tests.report.synthetic import record, scenario, step, write
@@ -233,10 +234,27 @@ def test_gpus_nobody_counted(tmp_path: Path) -> None:
     assert found.words[0] == "the baseline cannot be priced: how many GPUs serve is not known (cost.gpus)"
 
 
+def test_the_largest_prices_still_have_cents(tmp_path: Path) -> None:
+    """As many digits as it takes, and no overflow."""
+    cost = {"gpu_month": 7.3e14, "gpus": 10**5}
+    found = money.compute(pair_of([run(tmp_path / "a", 20, cost)], [run(tmp_path / "b", 40, cost)]), 1e15)
+    assert found is not None
+    assert found.saving_per_month is not None
+    assert found.saving_per_month > 1e20
+
+
 def test_no_price_is_no_money(tmp_path: Path) -> None:
     """None, whatever the demand."""
     built = run(tmp_path / "a", 5, {"requests_per_month": 5})
     assert money.compute(pair_of([built], [built]), 1000) is None
+
+
+@pytest.mark.parametrize("demand", [0.0, -1.0, float("nan"), float("inf"), 1e300])
+def test_what_is_no_demand(demand: float) -> None:
+    """One sentence, exit code 2."""
+    with pytest.raises(Stop, match="--requests-per-month .*: expected a number above 0") as stop:
+        money.compute(pair_of([], []), demand)
+    assert stop.value.code == Exit.USAGE
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ def test_totals() -> None:
         (None, Cost()),
         ("x", Cost()),
         ({"gpu_hour": "3", "gpus": 1.5, "currency": 5, "one_off": True}, Cost()),
+        ({"gpu_hour": 1e300, "gpus": 10**40, "one_off": -1e18}, Cost()),
         ({"gpu_hour": 3, "gpus": 2, "currency": "EUR", "later": 1}, Cost(gpu_hour=3, gpus=2, currency="EUR")),
     ],
 )
