@@ -252,7 +252,7 @@ def test_no_price_is_no_money(tmp_path: Path) -> None:
 @pytest.mark.parametrize("demand", [0.0, -1.0, float("nan"), float("inf"), 1e300])
 def test_what_is_no_demand(demand: float) -> None:
     """One sentence, exit code 2."""
-    with pytest.raises(Stop, match="--requests-per-month .*: expected a number above 0") as stop:
+    with pytest.raises(Stop, match=r"--requests-per-month .*: expected a number above 0") as stop:
         money.compute(pair_of([], []), demand)
     assert stop.value.code == Exit.USAGE
 
