@@ -220,7 +220,7 @@ def answered(look: Look, asker: Asker, call: Call, judge: Callable[[Heard], dict
     try:
         reply = asker.complete(call)
     except (UnansweredError, Stop) as error:
-        return seen(None, reply_words(str(error)))
+        return seen(None, str(error))
     if reply.status in REFUSED:
         return seen(False, f"refused with {reply.status}: {reply.words}")
     if reply.status != 200:
@@ -230,11 +230,6 @@ def answered(look: Look, asker: Asker, call: Call, judge: Callable[[Heard], dict
         return seen(None, heard.error)
     told = judge(heard)
     return told | {"words": reply.quote(told["words"])}
-
-
-def reply_words(text: str) -> str:
-    """Why there was no answer."""
-    return f"no answer: {text}"
 
 
 def hear(reply: Reply) -> Heard:
