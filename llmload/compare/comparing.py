@@ -13,6 +13,7 @@ from llmload.compare import (
     differences,
     kinds,
     money,
+    overall,
     questions,
     ratio_gates,
     rule,
@@ -53,10 +54,19 @@ def compute(contest: Contest, wanted: Wanted) -> Comparison:
         found = changes.compute([item.pair for item in same], same[0].deciding)
         steps += [] if found is None else [found]
     rounds = [built for item in compared for side in (item.pair.baseline, item.pair.candidate) for built in side.rounds]
-    codes = [item.verdict.code for item in compared]
+    worst, together = overall.of(compared)
+    codes = [worst]
     codes += [VERDICTS[built.verdict.word] for built in rounds]
     codes += [Exit.FAILED for item in compared for gate in item.gates if not gate.holds]
-    return Comparison(wanted.claim, compared, tuple(steps), contest.warnings, max(codes))
+    return Comparison(wanted.claim, compared, tuple(steps), contest.warnings, max(codes), together)
+
+
+def narrowed(wanted: Wanted) -> Claim | None:
+    """The claim as it is tested: what the options say of level and class is left open no more."""
+    if wanted.claim is None:
+        return None
+    level = wanted.claim.concurrency if wanted.level is None else wanted.level
+    return replace(wanted.claim, concurrency=level, workload=wanted.workload or wanted.claim.workload)
 
 
 def _compared(pair: Pair, contest: Contest, wanted: Wanted) -> Compared:
@@ -69,7 +79,7 @@ def _compared(pair: Pair, contest: Contest, wanted: Wanted) -> Compared:
     kind = kinds.tell(pair, ratios)
     answers = answering.compare(pair, contest.ab, wanted.answers)
     word = verdict.judge(
-        pair, deciding, ratios, apart, wanted.claim, answers, three, kind, wanted.tolerance, health=health
+        pair, deciding, ratios, apart, narrowed(wanted), answers, three, kind, wanted.tolerance, health=health
     )
     compared = Compared(
         pair=pair,

@@ -62,3 +62,5 @@ class Comparison:
     warnings: tuple[str, ...]
     """What is about no single pair: scenarios that only one side has."""
     exit_code: Exit
+    together: str = ""
+    """What several pairs say together, one sentence; empty where there is one."""
