@@ -46,8 +46,8 @@ def run(name: str, case: Case) -> list[str]:
         ended = subprocess.run(words, capture_output=True, text=True, check=False)
     made = max(folder.glob("*-ab"))
     (made / "terminal.txt").write_text(ended.stdout + ended.stderr)
-    told = json.loads((made / "comparison.json").read_text())
-    said = (made / "comparison.md").read_text().lower()
+    told = json.loads((made / "compare.json").read_text())
+    said = (made / "compare.md").read_text().lower()
     wrong = [f"exit code {ended.returncode}, not {case.code}"] if ended.returncode != case.code else []
     wrong += [f"{told['verdict']!r}, not {case.word!r}"] if told["verdict"] != case.word else []
     return wrong + [f"nothing of {text!r}" for text in case.says if text not in said]
