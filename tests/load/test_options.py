@@ -40,6 +40,17 @@ def test_overrides_are_dotted_keys() -> None:
     ]
 
 
+def test_facts_are_those_of_the_environment() -> None:
+    """--fact is short for --set environment.KEY=VALUE, and stays text."""
+    args = parsed("--fact", "weights=Q4_K_M of a=b", "--fact", "gpus=2", "--environment", "m.json")
+    found = options.overrides(args)
+    assert found == [("environment.weights", "Q4_K_M of a=b"), ("environment.gpus", "2")]
+    assert reading.load("smoke", found).environment == {"weights": "Q4_K_M of a=b", "gpus": "2"}
+    assert parsed(*options.words(args)) == args
+    with pytest.raises(Stop, match="--fact: expected KEY=VALUE, got 'weights'"):
+        options.overrides(parsed("--fact", "weights"))
+
+
 def test_rates_are_a_kind_of_load() -> None:
     """--rates alone makes a load by rate of any scenario; both kinds at once are refused."""
     assert options.overrides(parsed("--rates", "2,5")) == [("load.kind", "rate"), ("load.rates", "2,5")]
