@@ -88,7 +88,7 @@ def run(scenario: Scenario, host: str, options: SendOptions, say: Callable[[str]
         mix = Mix(scenario, found.fit)
         ask_longest(look, count, mix)
         if by is not None:
-            found.tokens = counted.tokens(scenario, mix, count)
+            count_prompts(look, mix, count)
         identity.ask(look, listed)
         identity.ask_tokenizer(look, by, lambda body: tokenized(look, body))
         capable.check(look)
@@ -189,6 +189,14 @@ def fit(look: Look, count: Counter) -> None:
         found.fit, found.fitted_before = lengths.refit(scenario, scenario.fitted), True
     elif any(item.source != "file" for item in scenario.classes):
         found.fit = lengths.fit(scenario, count, found.overhead_tokens or 0)
+
+
+def count_prompts(look: Look, mix: Mix, count: Remembering) -> None:
+    """Tokens of each prompt, for the list of prompts; a server that stops counting here ends no run."""
+    try:
+        look.found.tokens = counted.tokens(look.scenario, mix, count)
+    except Stop as stop:
+        look.found.notes.append(f"prompts are listed without their tokens: {stop.message}")
 
 
 def ask_longest(look: Look, count: Counter, mix: Mix) -> None:
