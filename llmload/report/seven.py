@@ -143,12 +143,12 @@ def _input(seen: _Seen) -> Known:
     who = " and ".join(sorted({names.get(word, word) for word in by.tolist() if word is not None}))
     parts = [seen.told.get("input", "")]
     if len(uncounted) < len(counted):
-        parts.append(f"{listed(counted)} tokens (mean, counted by {who or 'nobody'})")
+        parts.append(f"{listed(counted)} tokens (mean, by {who})")
     text = listed(dict.fromkeys(word for word in sources if word), 3)
     if text:
         seed = seen.facts.run.get("seed", seen.facts.scenario.get("seed"))
         busting = seen.facts.scenario.get("cache_busting", True)
-        heads = "each with a head of its own" if busting else "which may repeat (cache busting off)"
+        heads = "each with its own head" if busting else "which may repeat (cache busting off)"
         parts.append(f"{text}{f', seed {seed}' if seed is not None else ''}, {heads}")
     missing = "tokens: nobody counted" if uncounted and len(uncounted) == len(counted) else ""
     if not text and "input" not in seen.told:

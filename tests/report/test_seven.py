@@ -48,8 +48,7 @@ def test_everything_is_found(tmp_path: Path) -> None:
     assert {name: item.text for name, item in known.items()} == {
         "model": "qwen, /models/qwen-7b, 7.2 billion parameters, safetensors, fp8, 8 bits a weight, "
         "digest 0123456789ab",
-        "input": "short 200 tokens (mean, counted by the server); built-in prompts, seed 1, each with a head of its "
-        "own",
+        "input": "short 200 tokens (mean, by the server); built-in prompts, seed 1, each with its own head",
         "output limit": "short 10 tokens; reached by 100 %",
         "hardware": "2 x NVIDIA H100 80GB HBM3 (80 GiB, limit 700 W)",
         "software": "vllm 0.11.0, tensor parallel 2, context 32768, speculative decoding eagle, prefix cache on, "
@@ -118,7 +117,7 @@ def test_prompts_and_limits(tmp_path: Path) -> None:
     rows += [record(2, workload="long"), record(3, workload="long", input_tokens_source="tokenizer")]
     known = known_of(tmp_path, {}, rows, classes=classes, cache_busting=False)
     assert known["input"].text == (
-        "short 200 (of 150), long 200 tokens (mean, counted by a tokenizer file and the server); mails.jsonl (sha256 "
+        "short 200 (of 150), long 200 tokens (mean, by a tokenizer file and the server); mails.jsonl (sha256 "
         "abababababab), built-in prompts, seed 1, which may repeat (cache busting off)"
     )
     assert known["output limit"].text == (
