@@ -78,6 +78,7 @@ def run(args: argparse.Namespace, operands: list[str]) -> int:
 
     from llmload.compare import comparing, sides
     from llmload.compare.show import files, terminal
+    from llmload.report.terminal import WIDTH
 
     wanted = asked(args)
     contest = sides.read(operands)
@@ -88,7 +89,7 @@ def run(args: argparse.Namespace, operands: list[str]) -> int:
         files.replace(args.html, files.FORMATS["html"](comparison))
     if args.format == "table":
         console = Console()
-        terminal.show(comparison, console if console.is_terminal else Console(width=terminal.WIDTH))
+        terminal.show(comparison, console if console.is_terminal else Console(width=WIDTH))
     else:
         if args.format in UTF8:
             outlet.as_utf8()
