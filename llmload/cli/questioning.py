@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from llmload.answers.known import Known
 from llmload.exits import Exit, Stop
 from llmload.load.call import Call
 from llmload.load.mix import Mix
-from llmload.load.scenario import Scenario
+from llmload.load.scenario import Limits, Scenario
 from llmload.record import answers
 from llmload.record.answers import Row, Side
 from llmload.record.record import RequestRecord, Tags
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 TRIES = 3
 """Of a request that was turned away for the moment; nothing is measured here."""
 AGAIN = {"rate_limited", "overloaded", "no_response", "stale_connection"}
+PATIENCE = Limits(connect_s=30.0, ttft_s=600.0, stall_s=300.0, total_s=1800.0)
+"""Seconds that an answer may take at least: it is not its time that is asked for."""
 LOOKED_AT = 20_000
 """Requests of the mix among which prompts are looked for."""
 
@@ -189,7 +191,8 @@ def settled(job: Job, at: int, told: "Connection[Any, Any]") -> tuple[Any, str |
     from llmload.send.target import resolve
 
     scenario, target = job.scenarios[at], resolve(job.hosts[at])
-    scenario = replace(scenario, temperature=0.0)
+    limits = {name: max(getattr(scenario.limits, name), patience) for name, patience in asdict(PATIENCE).items()}
+    scenario = replace(scenario, temperature=0.0, limits=Limits(**limits))
     options = preflight.SendOptions(model=job.models[at], **job.options)
     sending = preflight.first_settings(scenario, target, options)
     key = os.environ.get(scenario.key_env) or None
