@@ -217,9 +217,10 @@ QUESTIONS = (
 )
 
 
-def compared(found: Pair, word: str = "direction confirmed, size not", level: int = 32) -> Compared:
-    """Everything about one pair."""
-    deciding = Deciding(FIGURES["e2e_p95"], Level(level, None), "all")
+def compared(found: Pair, word: str = "direction confirmed, size not") -> Compared:
+    """Everything about one pair, decided at its highest level."""
+    level = found.levels[-1]
+    deciding = Deciding(FIGURES["e2e_p95"], level, "all")
     every = cells(found, deciding)
     decided = next(cell for cell in every if cell.deciding)
     figures = "" if decided.gain is None else words.times(decided.gain)
@@ -227,7 +228,7 @@ def compared(found: Pair, word: str = "direction confirmed, size not", level: in
         figures += f" ({words.span(decided.low, decided.high)})"
     verdict = Verdict(
         word,
-        f"E2E p95 over all classes at {level} in flight: {figures}, not {words.times(14)}.",
+        f"E2E p95 over all classes at {level.words}: {figures}, not {words.times(14)}.",
         ("The driver differs and nobody declared it.", "1.8 % of the candidate's attempts failed."),
         WORDS[word],
     )

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from llmload.compare import words
 from llmload.compare.cells import Cell
 from llmload.compare.comparison import Compared
-from llmload.compare.show import measured, numbers
+from llmload.compare.show import numbers, points
 from llmload.compare.show.curves import sides
 from llmload.compare.show.inks import BAD, GOOD, NEITHER
 from llmload.report import positions
@@ -33,7 +33,7 @@ def forest(axes: Axes, compared: Compared, claimed: float | None = None) -> str 
         edge |= _gain(axes, place, cell)
         if cell.deciding and claimed is not None and 1 / EDGE <= claimed <= EDGE:
             axes.plot([claimed], [place], "D", color="#1c2330", markerfacecolor="white", markersize=8, zorder=3)
-            axes.annotate(f"claimed: {words.times(claimed)}", (claimed, place), xytext=(0, 9), ha="center", fontsize=9,
+            axes.annotate(f"claimed: {claimed:g}{words.X}", (claimed, place), xytext=(0, 9), ha="center", fontsize=9,
                           textcoords="offset points")  # fmt: skip
     axes.axvline(1, color="#3b4454", linewidth=1)
     axes.set_xscale("log")
@@ -101,7 +101,7 @@ def by_round(axes: Axes, compared: Compared) -> str | None:
 
 def by_position(axes: Axes, compared: Compared) -> str | None:
     """Decode speed by position in the answer at the deciding level, both sides beside each other."""
-    found = [(measured.speeds(side, compared.deciding.level), side, colour) for side, colour, _ in sides(compared)]
+    found = [(points.speeds(side, compared.deciding.level), side, colour) for side, colour, _ in sides(compared)]
     there = [
         place
         for place in range(len(positions.RANGES))

@@ -5,13 +5,14 @@ One point is the geometric mean of a side's rounds. Draws on axes alone.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from llmload.compare.comparison import Compared
 from llmload.compare.figures import FIGURES, Figure
-from llmload.compare.show import measured, numbers
+from llmload.compare.show import numbers, points
 from llmload.compare.show.inks import SIDES
 from llmload.compare.sides import Level, Side
 from llmload.report.rows import ALL
@@ -20,14 +21,20 @@ Draw = Callable[[Axes, Compared], str | None]
 """Draws on axes and returns the sentence under the title; None if there is nothing to draw."""
 
 POWER = Figure("power", "GPU", "power", ("gpu", "power_mean_watts"), lower=True, unit="W")
+NAME = 24
+"""Characters of a side's name in a legend."""
 SHIFT = 0.015
 """Points of both sides stand so far left and right of their level, as a share of the axis: whiskers do not meet."""
 
 
 def sides(compared: Compared) -> tuple[tuple[Side, str, str], ...]:
-    """Both sides with their colours and markers."""
+    """Both sides with their colours and markers, their names no longer than a legend has room for."""
     both = (compared.pair.baseline, compared.pair.candidate)
-    return tuple((side, *ink) for side, ink in zip(both, SIDES, strict=True))
+    return tuple((replace(side, name=_name(side.name)), *ink) for side, ink in zip(both, SIDES, strict=True))
+
+
+def _name(name: str) -> str:
+    return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
 
 
 def plain(axis: object) -> None:
@@ -65,7 +72,7 @@ def percentiles(key: str, unit: str, scale: float) -> Draw:
         for place, (side, colour, marker) in enumerate(sides(compared)):
             for rank, (percent, line) in enumerate((("p50", "--"), ("p95", "-"))):
                 figure = FIGURES[f"{key}_{percent}"]
-                found = [measured.middle(measured.rounds(side, level, workload, figure)) for level in levels]
+                found = [points.middle(points.rounds(side, level, workload, figure)) for level in levels]
                 known = [np.nan if each is None or math.isinf(each) else each * scale for each in found]
                 at = [_shifted(level.asked, place, levels) for level in levels]
                 for x, each in zip(at, found, strict=True):
@@ -80,7 +87,7 @@ def percentiles(key: str, unit: str, scale: float) -> Draw:
                 axes.plot(at, known, line, color=colour, marker=marker, markerfacecolor=face,
                           label=f"{side.name}, {percent}")  # fmt: skip
                 for x, level, each in zip(at, levels, known, strict=True):
-                    span = None if np.isnan(each) else measured.whiskers(side, level, workload, figure)
+                    span = None if np.isnan(each) else points.whiskers(side, level, workload, figure)
                     if span is not None:
                         _whisker(axes, x, (span[0] * scale, span[1] * scale), each, colour)
         if not (drawn or beyond):
@@ -130,20 +137,20 @@ def trade(axes: Axes, compared: Compared) -> str | None:
     drawn = False
     beyond = []
     for place, (side, colour, marker) in enumerate(sides(compared)):
-        points = []
+        found = []
         for level in compared.pair.levels:
-            x = measured.middle(measured.rounds(side, level, workload, FIGURES["tokens"]))
-            y = measured.middle(measured.rounds(side, level, workload, FIGURES["e2e_p95"]))
+            x = points.middle(points.rounds(side, level, workload, FIGURES["tokens"]))
+            y = points.middle(points.rounds(side, level, workload, FIGURES["e2e_p95"]))
             if y is not None and math.isinf(y):
                 beyond.append(f"{side.name} at {level.words}")
             elif x is not None and y is not None:
-                points.append((x, y / 1000, level))
-        if not points:
+                found.append((x, y / 1000, level))
+        if not found:
             continue
         drawn = True
-        axes.plot([x for x, _, _ in points], [y for _, y, _ in points], "-", color=colour, marker=marker,
+        axes.plot([x for x, _, _ in found], [y for _, y, _ in found], "-", color=colour, marker=marker,
                   label=side.name)  # fmt: skip
-        for x, y, level in points:
+        for x, y, level in found:
             axes.annotate(
                 level.label, (x, y), textcoords="offset points", xytext=(6, -12) if place else (-4, 7), fontsize=9,
                 color=colour, ha="left" if place else "right",
@@ -168,8 +175,8 @@ def of_gpus(figure: Figure, unit: str, scale: float) -> Draw:
     def paint(axes: Axes, compared: Compared) -> str | None:
         levels, drawn = compared.pair.levels, False
         for place, (side, colour, marker) in enumerate(sides(compared)):
-            found = [measured.rounds(side, level, ALL, figure) for level in levels]
-            middles = [measured.middle(values) for values in found]
+            found = [points.rounds(side, level, ALL, figure) for level in levels]
+            middles = [points.middle(values) for values in found]
             known = [np.nan if each is None else each * scale for each in middles]
             if all(np.isnan(known)):
                 continue

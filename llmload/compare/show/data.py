@@ -23,7 +23,8 @@ pairs[]           one for each scenario and candidate
   differences[]                     name, baseline, candidate, standing, words
   answers                           null, or loss, words[], classes[] (the fields of quality.ClassQuality),
                                         reviewed (null, or the fields of answers.review.Reviewed); no texts
-  money                             null, or currency, words[], lines[]: name, baseline, candidate, assumption, unit
+  money                             null, or currency, words[], saving_per_month, payback_months,
+                                        lines[]: name, baseline, candidate, assumption, unit
   capabilities[]                    name, baseline, candidate
   gates[]                           text, holds, words
   questions[]                       question, answer, known

@@ -21,7 +21,10 @@ OF_CLASSES = ("ttft_p95", "tpot_p50", "e2e_p50", "e2e_p95", "tokens", "success")
 MEANING = (
     "A gain above 1: the candidate is better. In brackets its 95 % interval.",
     "▲ faster or better, ▼ slower or worse, = no difference shown, ? cannot be judged; without a sign: no word.",
-    "◆ the cell that decides, named beforehand. All others are corrected for their number (Holm).",
+    (
+        "◆ the cell that decides, named beforehand. The words of all others are corrected for their number (Holm), "
+        "their intervals are not."
+    ),
 )
 ATTEMPTS = "TTFT, TPOT and E2E are over all attempts (a failure never finished), ITL over successes."
 
@@ -103,12 +106,17 @@ def deciding(compared: Compared) -> Section:
         Head("", "95 % interval"), Head("", "rounds"), Head("", "requests"), Head("", "word", left=True),
     )  # fmt: skip
     title = f"The figure that decides: {figure.words}, {numbers.of(workload)}"
-    why = [f"{_where(cell)}: {cell.why}." for cell in compared.cells if cell.deciding and cell.why]
+    why = [f"◆ {cell.why}" for cell in compared.cells if cell.deciding and cell.why]
+    shown = [at.get((level, workload, figure.key)) for level in levels(compared)]
+    if any(cell is not None and _alone(cell) for cell in shown):
+        why.append("No difference shown though 1 lies outside the interval: corrected for the number of cells (Holm).")
     return Section("deciding", title, (), heads, tuple(lines), tuple(why))
 
 
-def _where(cell: Cell) -> str:
-    return f"{cell.level.words}, {numbers.of(cell.workload)}"
+def _alone(cell: Cell) -> bool:
+    """Whether a cell would show a difference if it were the only one."""
+    outside = cell.low is not None and cell.high is not None and not cell.low <= 1 <= cell.high
+    return outside and not cell.deciding and cell.word == "no difference shown"
 
 
 def _row(cell: Cell) -> tuple[str, ...]:

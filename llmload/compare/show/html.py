@@ -56,7 +56,7 @@ def text(comparison: Comparison) -> str:
         _pair(place, compared, again.comparing(comparison, compared), claimed)
         for place, compared in enumerate(comparison.compared)
     ]
-    return environment.get_template("compare.html.j2").render(
+    page = environment.get_template("compare.html.j2").render(
         comparison=comparison,
         version=__version__,
         look=_look(environment),
@@ -66,6 +66,7 @@ def text(comparison: Comparison) -> str:
         pairs=pairs,
         changes=[sections.changes(told) for told in comparison.changes],
     )
+    return page.lstrip()
 
 
 def _look(environment: jinja2.Environment) -> Markup:
@@ -93,7 +94,8 @@ def _pair(place: int, compared: Compared, command: str, claimed: float | None) -
     return {
         "id": f"pair-{place + 1}",
         "compared": compared,
-        "decided": compared.decided,
+        "headline": sections.headline(compared),
+        "warnings": sections.warnings(compared),
         "conditions": sections.conditions(compared),
         "differences": sections.differences(compared),
         "ratios": sections.ratios(compared),

@@ -40,7 +40,7 @@ def _pair(comparison: Comparison, compared: Compared) -> list[str]:
     """One pair."""
     pair, verdict = compared.pair, compared.verdict
     parts = [f"## {_plain(f'{pair.scenario}: {pair.baseline.name} against {pair.candidate.name}')}", ""]
-    parts += [f"{SIGNS[sections.VERDICTS[verdict.word]]} **{verdict.word}**: {_plain(verdict.headline)}", ""]
+    parts += [f"{SIGNS[sections.VERDICTS[verdict.word]]} **{verdict.word}**: {_plain(sections.headline(compared))}", ""]
     parts += [f"- {_plain(reason)}" for reason in verdict.reasons]
     for gate in compared.gates:
         held = "holds" if gate.holds else "**does not hold**"
@@ -54,8 +54,8 @@ def _pair(comparison: Comparison, compared: Compared) -> list[str]:
     parts += _folded("Gains by class", _classes(compared))
     parts += _section(sections.ratios(compared))
     parts += _section(sections.differences(compared))
-    if compared.warnings:
-        parts += ["### WARNINGS", "", *(f"- {_plain(sentence)}" for sentence in compared.warnings), ""]
+    if found := sections.warnings(compared):
+        parts += ["### WARNINGS", "", *(f"- {_plain(sentence)}" for sentence in found), ""]
     parts += _section(sections.answers(compared))
     parts += _section(sections.money(compared))
     parts += _section(sections.capabilities(compared))

@@ -69,6 +69,17 @@ def _heads(*names: str, right: tuple[int, ...] = ()) -> tuple[Head, ...]:
     return tuple(Head("", name, left=place not in right) for place, name in enumerate(names))
 
 
+def headline(compared: Compared) -> str:
+    """The headline, without the word of the verdict that stands over it everywhere."""
+    verdict = compared.verdict
+    return verdict.headline.removeprefix(f"{verdict.word}: ")
+
+
+def warnings(compared: Compared) -> tuple[str, ...]:
+    """What is no reason of the verdict already."""
+    return tuple(words for words in compared.warnings if words not in compared.verdict.reasons)
+
+
 def overview(comparison: Comparison) -> Section:
     """A line for each pair: what was compared, and what came of it."""
     lines = []
@@ -80,17 +91,16 @@ def overview(comparison: Comparison) -> Section:
                     compared.pair.scenario,
                     compared.pair.baseline.name,
                     compared.pair.candidate.name,
-                    compared.deciding.figure.words,
-                    compared.deciding.level.words,
+                    compared.verdict.word,
                     "" if cell is None else words.times(cell.gain),
                     "" if cell is None else numbers.interval(cell.low, cell.high),
-                    compared.verdict.word,
+                    f"{compared.deciding.figure.words} at {compared.deciding.level.words}",
                 ),
                 VERDICTS[compared.verdict.word],
             )
         )
-    names = ("scenario", "baseline", "candidate", "figure", "level", "gain", "95 % interval", "verdict")
-    return Section("overview", "All comparisons", (), _heads(*names, right=(5, 6)), tuple(lines))
+    names = ("scenario", "baseline", "candidate", "verdict", "gain", "95 % interval", "decided by")
+    return Section("overview", "All comparisons", (), _heads(*names, right=(4, 5)), tuple(lines))
 
 
 def claim(comparison: Comparison) -> list[tuple[str, str]]:
@@ -104,7 +114,7 @@ def claim(comparison: Comparison) -> list[tuple[str, str]]:
         ("said by", told.who or "not said"),
         ("when", told.when or "not said"),
         ("where", told.where or "not said"),
-        ("figure", f"{told.figure.words}, a gain of {words.times(told.factor)}"),
+        ("figure", f"{told.figure.words}, a gain of {told.factor:g}{words.X}"),
         ("at concurrency", concurrency),
         ("of class", told.workload or "not said"),
     ]
@@ -140,13 +150,12 @@ def ratios(compared: Compared) -> Section:
         return Section("ratios", "", (), (), ())
     lines = [_ratio(ratio) for ratio in rule.ratios]
     lines += [_ratio(ratio, "soft") for ratio in rule.beside]
-    lead = (f"Rule at {rule.level.words}: {rule.word}.", *rule.words)
+    lead = (f"The rule says: {rule.word}.", *rule.words)
     names = ("ratio", "gain", "95 % interval", "candidate / baseline", "what it is")
-    return Section(
-        "ratios", "Three ratios and the rule", lead, _heads(*names, right=(1, 2, 3)), tuple(lines),
-        ("Above 1 is better. The first three are the rule's; the others stand beside them and decide nothing.",)
-        if rule.beside else (),
-    )  # fmt: skip
+    title = f"Three ratios and the rule, at {rule.level.words}"
+    notes = ("Above 1 is better. The first three are the rule's; the others stand beside them and decide nothing.",)
+    heads = _heads(*names, right=(1, 2, 3))
+    return Section("ratios", title, lead, heads, tuple(lines), notes if rule.beside else ())
 
 
 def _ratio(ratio: Ratio, tone: str = "") -> Line:

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from llmload.compare.comparison import Compared
-from llmload.compare.show import measured
+from llmload.compare.show import points
 from llmload.compare.show.curves import Draw, plain, sides
 from llmload.compare.show.numbers import of
 from llmload.report.facts import Floats
@@ -20,7 +20,7 @@ def ecdf(column: str, unit: str, scale: float) -> Draw:
         level, workload = compared.deciding.level, compared.deciding.workload
         drawn, failed = False, False
         for side, colour, _ in sides(compared):
-            found = [measured.latencies(side, at, level, workload, column) for at in range(len(side.rounds))]
+            found = [points.latencies(side, at, level, workload, column) for at in range(len(side.rounds))]
             pooled, failures = np.sort(np.concatenate([values for values, _ in found])), sum(n for _, n in found)
             if not len(pooled):
                 continue
@@ -62,7 +62,7 @@ def gaps(axes: Axes, compared: Compared) -> str | None:
     level, workload = compared.deciding.level, compared.deciding.workload
     drawn, together = False, []
     for side, colour, _ in sides(compared):
-        found = np.sort(measured.gaps(side, level, workload))
+        found = np.sort(points.gaps(side, level, workload))
         if not len(found):
             continue
         drawn = True

@@ -5,6 +5,7 @@ server, a claim's author) is shown without control characters.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
@@ -14,12 +15,19 @@ from llmload.compare.show import gains, numbers, sections
 from llmload.compare.show.sections import Section
 from llmload.plain import one_line
 from llmload.report import grid
+from llmload.report.grid import Head
 from llmload.report.rows import ALL
 from llmload.report.terminal import WIDTH, _bullets, _pairs, _title
 
 STYLES = {"good": "bold green", "warn": "bold yellow", "bad": "bold red", "soft": "bold"}
 SHADES = {"good": "", "warn": "yellow", "bad": "red", "soft": "dim", "deciding": "bold"}
 """How lines of tables look."""
+SHORT = {
+    ("output tokens", "per s"): Head("tokens", "/s"),
+    ("requests", "per s"): Head("requests", "/s"),
+    ("success", "share"): Head("ok", "share"),
+}
+"""Headings that are too wide for figures of four digits."""
 LONG = 34
 """A column of longer texts makes its table a list."""
 
@@ -72,7 +80,7 @@ def _verdict(compared: Compared) -> tuple[str, str]:
 def _pair(compared: Compared, width: int) -> list[RenderableType]:
     """One pair."""
     parts: list[RenderableType] = [_title(_name(compared)), Text.assemble(" verdict: ", _verdict(compared))]
-    parts += _bullets([compared.verdict.headline], " ")
+    parts += _bullets([sections.headline(compared)], " ")
     parts += _bullets(compared.verdict.reasons, "-")
     for gate in compared.gates:
         word, style = ("holds", "green") if gate.holds else ("does not hold", "bold red")
@@ -86,8 +94,8 @@ def _pair(compared: Compared, width: int) -> list[RenderableType]:
     if compared.rule is not None:
         parts += [*_rule(compared, width), Text()]
     parts += [*_differences(compared), Text()]
-    if compared.warnings:
-        parts += [*_warnings(compared.warnings), Text()]
+    if found := sections.warnings(compared):
+        parts += [*_warnings(found), Text()]
     for section in (sections.answers(compared), sections.money(compared), sections.capabilities(compared)):
         if section.lines:
             parts += [*_section(section, width), Text()]
@@ -102,10 +110,15 @@ def _tables(compared: Compared) -> list[Section]:
     """The ratios: the deciding figure, all classes together, each class."""
     found = [gains.deciding(compared)]
     title = "Gains, all classes (above 1: the candidate is better)"
-    found.append(gains.overview(compared, title, gains.among(gains.MAIN), [ALL]))
+    found.append(_short(gains.overview(compared, title, gains.among(gains.MAIN), [ALL])))
     classes = [name for name in gains.classes(compared) if name != ALL]
-    found.append(gains.overview(compared, "Gains by class", gains.among(gains.OF_CLASSES), classes))
+    found.append(_short(gains.overview(compared, "Gains by class", gains.among(gains.OF_CLASSES), classes)))
     return found
+
+
+def _short(section: Section) -> Section:
+    """The same with headings for which 80 columns have room."""
+    return replace(section, heads=tuple(SHORT.get((head.group, head.heading), head) for head in section.heads))
 
 
 def _rule(compared: Compared, width: int) -> list[RenderableType]:
@@ -146,7 +159,7 @@ def _section(section: Section, width: int) -> list[RenderableType]:
         told = [line.cells[at] for at, is_long in enumerate(long) if is_long and line.cells[at]]
         if told:
             parts += _bullets([f"{line.cells[0]}: {'; '.join(told)}" if not long[0] else "; ".join(told)], "-")
-    return [*parts[:1], *_bullets(section.lead, "-"), *parts[1:], *_bullets(section.notes, "!")]
+    return [*parts[:1], *_bullets(section.lead, "-"), *parts[1:], *_bullets(section.notes, "-")]
 
 
 def _grid(section: Section, width: int, cut: int | None = None, places: Sequence[int] = ()) -> list[RenderableType]:

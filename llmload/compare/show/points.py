@@ -24,8 +24,8 @@ def rounds(side: Side, level: Level, workload: str, figure: Figure) -> list[floa
 
 def middle(values: Sequence[float]) -> float | None:
     """The geometric mean, as in the tables; infinite where any is, None of nothing."""
-    if not values:
-        return None
+    if len(values) < 2:
+        return values[0] if values else None
     if any(math.isinf(each) for each in values):
         return math.inf
     if min(values) <= 0:
