@@ -4,6 +4,7 @@ From answers.jsonl of `llmload ab --check-answers`, else from runs that kept the
 with a pair is `llmload.answers`, what all of them come to is `quality`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,6 +165,14 @@ def _words(judged: Sequence[Judged], classes: Sequence[ClassQuality]) -> list[st
         if again := [one.itself for one in judged if one.itself is not None]:
             text += f"; the baseline, asked twice, gave the same answer in {sum(again) / len(again):.0%}"
         words.append(text)
+    for side, name in enumerate(("baseline", "candidate")):
+        failed = [one.asked for one in judged if "no answer" in one.faults[side]]
+        if failed:
+            why = Counter((one.candidate if side else one.baseline).outcome for one in failed).most_common(3)
+            words.append(
+                f"the {name} gave no answer to {len(failed):,} of {len(judged):,} prompts "
+                f"({', '.join(f'{count:,} {outcome}' for outcome, count in why)}), which counts as a wrong one"
+            )
     hard = [one for one in classes if one.checked and max(share or 0 for share in one.correct) < TOO_HARD]
     words += [f"{one.workload}: too hard for both sides to tell them apart: hardly an answer is right" for one in hard]
     if not any(item.what != "sound answers" for one in classes for item in one.lost):

@@ -248,6 +248,7 @@ def test_failures_keep_their_turn(tmp_path: Path) -> None:
     (short,) = found.classes
     assert (short.n, short.identical) == (4, 1.0)
     assert short.troubles == (("no answer", 0, 1),)
+    assert "the candidate gave no answer to 1 of 4 prompts (1 overloaded), which counts as a wrong one" in found.words
 
 
 def test_other_lengths_asked_for_are_no_pair(tmp_path: Path) -> None:
