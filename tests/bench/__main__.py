@@ -8,6 +8,7 @@ import sys
 
 BENCHES = {
     "stamps": "tests.bench.stamps:main",
+    "compare": "tests.bench.compare:main",
     "simulate": "tests.bench.simulate:main",
     "intake": "tests.bench.intake:main",
     "spread": "tests.bench.spread:main",

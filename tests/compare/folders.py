@@ -9,6 +9,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -232,11 +233,16 @@ def _step(
     return step, rows
 
 
+@cache
+def _size(number: int) -> float:
+    """How long a prompt's answer is asked to be, in standard deviations: the prompt's own, the same in every run."""
+    return float(np.random.default_rng([11, number]).normal())
+
+
 def _attempt(play: _Run, name: str, number: int, level: float) -> dict[str, Any]:
     """One attempt as it goes once it is served; times are milliseconds after it was sent."""
     cls, draw = play.classes[name], play.draw
-    size = float(np.exp(np.random.default_rng([11, number]).normal(0.0, cls.prompt_spread)))
-    asked = max(2, round(cls.tokens * size))
+    asked = max(2, round(cls.tokens * math.exp(cls.prompt_spread * _size(number))))
     tokens = max(2, round(asked * cls.answer))
     facts = BASE | {
         "workload": name, "prompt": f"{name}-{number:03}", "requested_input_tokens": cls.input_tokens,
