@@ -21,6 +21,7 @@ from llmload.cli import attend, joining, launch, room
 from llmload.exits import Exit, Stop
 from llmload.load import options, reading, secrets, sources
 from llmload.load.scenario import Scenario
+from llmload.machine import snapshot
 from llmload.record import runfolder
 from llmload.send import target
 
@@ -136,6 +137,8 @@ def read(args: Namespace, host: str | None) -> Scenario:
     check_gates(args.gate or (), scenario)
     check_room(args, scenario)
     sources.asked(args, scenario)
+    if args.environment:
+        snapshot.read(Path(args.environment))
     if host:
         target.resolve(host)
     return scenario

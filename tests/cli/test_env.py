@@ -146,3 +146,9 @@ def test_a_run_says_what_it_was_measured_on(tmp_path: Path) -> None:
         "[capabilities] states tools, which was not seen: a call was forced, and words were answered",
     ]
     assert {"served", "tokenizing", "capabilities"}.isdisjoint(run["preflight"])
+
+
+def test_a_file_that_is_none_is_refused_before_anything_is_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2, although nobody listens there."""
+    assert main(["run", "smoke", "--host", "http://127.0.0.1:9", "--environment", "/no/such/file"]) == 2
+    assert "--environment /no/such/file: cannot be read: No such file or directory" in capsys.readouterr().err
