@@ -106,23 +106,20 @@ def test_a_drift_that_neighbours_share_is_what_pairing_is_for() -> None:
 
 def test_one_run_a_side_cries_wolf_where_runs_differ() -> None:
     """At a noise of 10 % intervals over requests exclude 1 in 4 to 6 of 10 A/A pairs: hence "not repeated"."""
-    assert trials.alarms(100, 0.10) > 0.3
-    assert trials.alarms(100, 0.0) < 0.1
+    assert trials.alarms(60, 0.10) > 0.3
+    assert trials.alarms(60, 0.0) < 0.1
 
 
 @pytest.mark.parametrize(
     ("key", "how"),
     [
-        ("e2e_p50", {"prompts": True}),
         ("e2e_p95", {"prompts": True}),
-        ("e2e_p95", {"prompts": False}),
-        ("e2e_p95", {"prompts": True, "fail": 0.02}),
+        ("e2e_p95", {"prompts": False, "fail": 0.02}),
         ("decode", {"prompts": True}),
-        ("requests", {"prompts": True}),
-        ("itl_p95", {"prompts": False, "gaps": 30}),
+        ("itl_p95", {"prompts": False, "gaps": 30, "n": 100}),
         ("success", {"prompts": False, "fail": 0.02}),
     ],
 )
 def test_intervals_over_requests_hold_the_truth_where_runs_do_not_differ(key: str, how: dict[str, Any]) -> None:
-    """95 % of them by name; 90 to 99.5 of 100 here (100 comparisons of 200 requests a side)."""
+    """95 % of them by name; 90 to 99.5 of 100 here (100 comparisons)."""
     assert 0.90 <= trials.coverage(100, key, **how) <= 0.995
