@@ -45,8 +45,8 @@ def rendered(built: Built, width: int = WIDTH) -> RenderableType:
     for table in built.short_tables:
         if table.lines:
             parts += [_title(table.title), *_table(table, width), *_marks(table)]
-            parts.append(_pairs(formulas.under(table.name, built.facts), "dim"))
-            parts += [_pairs([("at best", built.cheapest)]), Text()] if table.name == "cost" else [Text()]
+            best = [("at best", built.cheapest)] if table.name == "cost" else []
+            parts += [_pairs([*formulas.under(table.name, built.facts), *best], "dim"), Text()]
     if built.observed is not None:
         parts += [_pairs([("observer check", built.observed.line)]), Text()]
     parts += _failures(built)
