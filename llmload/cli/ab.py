@@ -89,7 +89,6 @@ def main(args: Namespace) -> int:
     if args.no_compare:
         contest.say(f"\nAll runs are there. This compares them:\n  llmload compare {contest.folder}")
         return code
-    contest.console.print()
     return max(code, compare.run(args, [str(contest.folder)]))
 
 
