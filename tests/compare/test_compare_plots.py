@@ -203,8 +203,23 @@ def test_gains_on_one_axis(tmp_path: Path) -> None:
         "requests per s", "output tokens per s", "E2E p95 ◆", "TTFT p50",
     ]  # fmt: skip
     markers = {(line.get_marker(), float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in axes.lines}
-    assert {("D", 1.25, 2.0), ("D", 14.0, 2.0), ("<", 1 / 64, 1.0), (">", 64.0, 0.0), ("o", 2.0, 3.0)} <= markers
+    low, high = axes.get_xlim()
+    assert {("D", 1.25, 2.0), ("D", 14.0, 2.0), ("<", low, 1.0), (">", high, 0.0), ("o", 2.0, 3.0)} <= markers
     assert [text.get_text() for text in axes.texts] == ["claimed: 14\N{MULTIPLICATION SIGN}"]
+
+
+def test_an_interval_that_goes_on_for_ever_leaves_the_others_room(tmp_path: Path) -> None:
+    """Its ends of 0 and infinity are arrows at the edge; the axis is as wide as the gains need."""
+    found = (
+        cell("e2e_p50", 1.5, low=1.4, high=1.6),
+        cell("e2e_p95", 1.5, low=0.0, high=math.inf, deciding=True),
+    )
+    axes = Figure().subplots()
+    words = bars.forest(axes, replace(small(tmp_path), cells=found))
+    assert words is not None
+    assert words.endswith("Arrows: beyond the axis.")
+    assert axes.get_xlim() == pytest.approx((0.85 / 1.08, 1.6 * 1.08))
+    assert [line.get_marker() for line in axes.lines if line.get_marker() in "<>"] == ["<", ">"]
 
 
 def polar() -> Axes:

@@ -203,16 +203,16 @@ def test_what_nobody_declared_comes_first_and_in_red(compared: Compared) -> None
 
 def test_conditions_in_a_line(compared: Compared) -> None:
     """Which are unstated, which differ, which are unknown; without a claim the column of what was stated is gone."""
-    section = sections.conditions(compared)
+    section = sections.conditions(compared, claimed=True)
     assert section.lead == (
         "Left unstated by the claim: input, concurrency.",
         "These runs differ from what was stated in: output limit.",
         "Unknown in these runs: metric.",
     )
-    unclaimed = replace(compared, conditions=tuple(replace(c, stated=None) for c in compared.conditions))
-    assert [head.heading for head in sections.conditions(unclaimed).heads] == [
-        "condition", "baseline", "candidate", "standing",
-    ]  # fmt: skip
+    assert section.lines[1].cells[1] == "not stated"
+    section = sections.conditions(compared, claimed=False)
+    assert section.lead == ("The sides differ in: software.", "Unknown in these runs: metric.")
+    assert [head.heading for head in section.heads] == ["condition", "baseline", "candidate", "standing"]
 
 
 @pytest.mark.parametrize("width", [80, 120])

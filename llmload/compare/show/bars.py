@@ -1,6 +1,7 @@
 """Pictures of gains with their intervals, of the rounds, and of decode speed by position. Draws on axes alone."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,7 +15,9 @@ from llmload.compare.show.inks import BAD, GOOD, NEITHER
 from llmload.report import positions
 
 EDGE = 64.0
-"""Gains beyond this, or below its reciprocal, stand at the edge."""
+"""Gains beyond this, or below its reciprocal, stand at the edge …"""
+REACH = 1.6
+"""… and so do ends of intervals that are this much further out than any gain."""
 NARROW = (0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)
 WIDE = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 """Ticks of an axis of gains."""
@@ -28,18 +31,17 @@ def forest(axes: Axes, compared: Compared, claimed: float | None = None) -> str 
     shown = [cell for cell in found if cell.gain is not None]
     if not shown:
         return None
-    edge = False
+    low, high = _reach(shown, claimed)
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    edge = [_gain(axes, place, cell, (low, high)) for place, cell in enumerate(reversed(shown))]
     for place, cell in enumerate(reversed(shown)):
-        edge |= _gain(axes, place, cell)
         if cell.deciding and claimed is not None and 1 / EDGE <= claimed <= EDGE:
             axes.plot([claimed], [place], "D", color="#1c2330", markerfacecolor="white", markersize=8, zorder=3)
             axes.annotate(f"claimed: {claimed:g}{words.X}", (claimed, place), xytext=(0, 9), ha="center", fontsize=9,
                           textcoords="offset points")  # fmt: skip
     axes.axvline(1, color="#3b4454", linewidth=1)
-    axes.set_xscale("log")
-    low, high = axes.get_xlim()
-    axes.set_xlim(min(low, 0.8), max(high, 1.25) * (1.05 if claimed else 1))
-    ticks = [tick for tick in (WIDE if high / low > 12 else NARROW) if axes.get_xlim()[0] <= tick <= axes.get_xlim()[1]]
+    ticks = [tick for tick in (WIDE if high / low > 12 else NARROW) if low <= tick <= high]
     axes.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     axes.set_xticks([], minor=True)
     labels = [cell.figure.words + (f" {numbers.DECIDES}" if cell.deciding else "") for cell in reversed(shown)]
@@ -47,26 +49,39 @@ def forest(axes: Axes, compared: Compared, claimed: float | None = None) -> str 
     axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("gain (logarithmic); right of 1 the candidate is better")
-    beyond = " Arrows: beyond the axis." if edge else ""
+    beyond = " Arrows: beyond the axis." if any(edge) else ""
     return (
         f"At {level.words}, {numbers.of(workload)}; bars: 95 % intervals; ◆ decides. Green: better, red: worse.{beyond}"
     )
 
 
-def _gain(axes: Axes, place: int, cell: Cell) -> bool:
-    """One gain; whether it lies beyond the axis."""
-    gain = cell.gain or 0.0
-    colour = INKS.get(cell.word, NEITHER)
-    if not 1 / EDGE <= gain <= EDGE:
-        at = 1 / EDGE if gain < 1 else EDGE
-        axes.plot([at], [place], "<" if gain < 1 else ">", color=colour, markersize=7)
-        return True
-    marker, size = ("D", 8) if cell.deciding else ("o", 5.5)
-    axes.plot([gain], [place], marker, color=colour, markersize=size, zorder=3)
-    if cell.low is not None and cell.high is not None:
-        low, high = max(cell.low, 1 / EDGE), min(cell.high, EDGE)
-        axes.plot([low, high], [place, place], "-", color=colour, linewidth=3 if cell.deciding else 2, alpha=0.75)
-    return False
+def _reach(shown: Sequence[Cell], claimed: float | None) -> tuple[float, float]:
+    """Both ends of the axis: all gains, and the ends of intervals that are not far out."""
+    inside = [cell.gain for cell in shown if cell.gain is not None and 1 / EDGE <= cell.gain <= EDGE]
+    inside += [0.85, 1.2, *([claimed] if claimed is not None and 1 / EDGE <= claimed <= EDGE else [])]
+    low, high = min(inside), max(inside)
+    ends = [end for cell in shown for end in (cell.low, cell.high) if end is not None]
+    near = [end for end in ends if low / REACH <= end <= high * REACH]
+    return min([low, *near]) / 1.08, max([high, *near]) * 1.08
+
+
+def _gain(axes: Axes, place: int, cell: Cell, ends: tuple[float, float]) -> bool:
+    """One gain; whether it, or its interval, goes on beyond the axis."""
+    gain, colour = cell.gain or 0.0, INKS.get(cell.word, NEITHER)
+    inside = ends[0] <= gain <= ends[1]
+    if inside:
+        marker, size = ("D", 8.0) if cell.deciding else ("o", 5.5)
+        axes.plot([gain], [place], marker, color=colour, markersize=size, zorder=3)
+    low, high = (gain if end is None else end for end in (cell.low, cell.high))
+    width = 3 if cell.deciding else 2
+    spans = max(low, ends[0]), min(high, ends[1])
+    if spans[0] < spans[1]:
+        axes.plot(spans, [place, place], "-", color=colour, linewidth=width, alpha=0.75)
+    beyond = low < ends[0], high > ends[1]
+    for end, sign, over in zip(ends, "<>", beyond, strict=True):
+        if over:
+            axes.plot([end], [place], sign, color=colour, markersize=7, clip_on=False)
+    return any(beyond)
 
 
 def by_round(axes: Axes, compared: Compared) -> str | None:

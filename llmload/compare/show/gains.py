@@ -19,7 +19,7 @@ MAIN = ("ttft_p50", "ttft_p95", "tpot_p50", "e2e_p50", "e2e_p95", "e2e_p99", "to
 OF_CLASSES = ("ttft_p95", "tpot_p50", "e2e_p50", "e2e_p95", "tokens", "success")
 """… and those of them that are told for each class."""
 MEANING = (
-    "A gain above 1: the candidate is better. In brackets its 95 % interval.",
+    "A gain above 1: the candidate is better.",
     "▲ faster or better, ▼ slower or worse, = no difference shown, ? cannot be judged; without a sign: no word.",
     (
         "◆ the cell that decides, named beforehand. The words of all others are corrected for their number (Holm), "
@@ -138,7 +138,7 @@ def behind(compared: Compared) -> list[Section]:
     heads = (
         Head(*asked(levels(compared))), Head("", "class", left=True), Head("", "figure", left=True),
         Head("", "baseline"), Head("", "candidate"), Head("", "gain"), Head("", "95 % interval"),
-        Head("", "rounds"), Head("", "requests"), Head("", "candidate / baseline"), Head("", "p"),
+        Head("", "rounds"), Head("", "requests"), Head("", "raw"), Head("", "p"),
         Head("", "drawn from", left=True), Head("", "word", left=True),
     )  # fmt: skip
     at = places(compared)

@@ -96,7 +96,7 @@ def _pair(place: int, compared: Compared, command: str, claimed: float | None) -
         "compared": compared,
         "headline": sections.headline(compared),
         "warnings": sections.warnings(compared),
-        "conditions": sections.conditions(compared),
+        "conditions": sections.conditions(compared, claimed=claimed is not None),
         "differences": sections.differences(compared),
         "ratios": sections.ratios(compared),
         "deciding": gains.deciding(compared),
@@ -111,7 +111,7 @@ def _pair(place: int, compared: Compared, command: str, claimed: float | None) -
         "capabilities": sections.capabilities(compared),
         "questions": sections.questions(compared),
         "runs": sections.runs(compared),
-        "meaning": (*gains.MEANING, gains.ATTEMPTS),
+        "meaning": (*gains.MEANING, "In brackets: the 95 % interval of the gain.", gains.ATTEMPTS),
         "commands": [("compare again", command), *((f"measure {name} again", told) for name, told in commands if told)],
     }
 

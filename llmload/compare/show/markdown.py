@@ -45,7 +45,7 @@ def _pair(comparison: Comparison, compared: Compared) -> list[str]:
     for gate in compared.gates:
         held = "holds" if gate.holds else "**does not hold**"
         parts.append(f"- gate `{one_line(gate.text)}` {held} ({_plain(gate.words)})")
-    parts += ["", *_section(sections.conditions(compared))]
+    parts += ["", *_section(sections.conditions(compared, claimed=comparison.claim is not None))]
     if compared.kinds:
         parts += ["### What became faster", "", *(f"- {_plain(kind.words)}" for kind in compared.kinds), ""]
     parts += _section(gains.deciding(compared), flags=False)
@@ -71,12 +71,16 @@ def _gains(compared: Compared, level: str, workloads: list[str], *titles: str) -
     """Gains in two tables, as on the page. Of one class alone the class need not be said."""
     parts: list[str] = []
     for name, wanted in (("what one user feels", gains.felt), ("the load as a whole", gains.whole)):
-        section = gains.overview(compared, ", ".join((*titles, name)), wanted, workloads)
+        section = gains.overview(compared, _begun(", ".join((*titles, name))), wanted, workloads)
         if len(workloads) == 1:
             lines = tuple(replace(line, cells=(line.cells[0], *line.cells[2:])) for line in section.lines)
             section = replace(section, heads=(section.heads[0], *section.heads[2:]), lines=lines)
         parts += _section(section, level)
     return parts
+
+
+def _begun(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _classes(compared: Compared) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from llmload.compare import words
 from llmload.compare.changes import Changes
 from llmload.compare.comparison import Compared, Comparison
+from llmload.compare.conditions import Condition
 from llmload.compare.rule import Ratio
 from llmload.compare.show import numbers
 from llmload.report.grid import Head
@@ -120,27 +121,35 @@ def claim(comparison: Comparison) -> list[tuple[str, str]]:
     ]
 
 
-def conditions(compared: Compared) -> Section:
-    """The seven conditions: as stated, as the runs had them."""
-    claimed = any(item.stated is not None for item in compared.conditions)
-    unstated = [item.name for item in compared.conditions if item.standing == "unstated"]
-    other = [item.name for item in compared.conditions if item.standing == "differs"]
-    unknown = [item.name for item in compared.conditions if item.standing == "unknown"]
-    lead = []
-    if unstated:
-        lead.append(f"Left unstated by the claim: {', '.join(unstated)}.")
-    if other:
-        lead.append(f"These runs differ from what was stated in: {', '.join(other)}.")
-    if unknown:
-        lead.append(f"Unknown in these runs: {', '.join(unknown)}.")
+def conditions(compared: Compared, *, claimed: bool) -> Section:
+    """The seven conditions: as stated, as the runs had them. Without a claim only as the runs had them."""
+    found = {
+        words: [item.name for item in compared.conditions if _standing(item, claimed=claimed)[0] == standing]
+        for standing, words in (
+            ("unstated", "Left unstated by the claim"),
+            ("differs", "These runs differ from what was stated in"),
+            ("sides differ", "The sides differ in"),
+            (UNKNOWN, "Unknown in these runs"),
+        )
+    }
+    lead = tuple(f"{words}: {', '.join(names)}." for words, names in found.items() if names)
     lines = []
     for item in compared.conditions:
-        sides = (item.baseline or UNKNOWN, item.candidate or UNKNOWN)
-        stated = () if not claimed else (item.stated or "not stated",)
-        mark = "" if item.standing == "as stated" else f"{item.standing}{': ' + item.words if item.words else ''}"
-        lines.append(Line((item.name, *stated, *sides, mark or "as stated"), STANDINGS[item.standing]))
+        stated = (item.stated or "not stated",) if claimed else ()
+        standing, tone = _standing(item, claimed=claimed)
+        words = f"{standing}: {item.words}" if item.words and claimed and tone else standing
+        lines.append(Line((item.name, *stated, item.baseline or UNKNOWN, item.candidate or UNKNOWN, words), tone))
     names = ("condition", *(("stated",) if claimed else ()), "baseline", "candidate", "standing")
-    return Section("conditions", "The seven conditions", tuple(lead), _heads(*names), tuple(lines))
+    return Section("conditions", "The seven conditions", lead, _heads(*names), tuple(lines))
+
+
+def _standing(item: Condition, *, claimed: bool) -> tuple[str, str]:
+    """The word of a condition, and what it looks like."""
+    if claimed:
+        return item.standing, STANDINGS[item.standing]
+    if item.baseline is None or item.candidate is None:
+        return UNKNOWN, "warn"
+    return ("known", "") if item.baseline == item.candidate else ("sides differ", "warn")
 
 
 def ratios(compared: Compared) -> Section:
@@ -151,11 +160,12 @@ def ratios(compared: Compared) -> Section:
     lines = [_ratio(ratio) for ratio in rule.ratios]
     lines += [_ratio(ratio, "soft") for ratio in rule.beside]
     lead = (f"The rule says: {rule.word}.", *rule.words)
-    names = ("ratio", "gain", "95 % interval", "candidate / baseline", "what it is")
+    names = ("ratio", "gain", "95 % interval", "raw", "what it is")
     title = f"Three ratios and the rule, at {rule.level.words}"
-    notes = ("Above 1 is better. The first three are the rule's; the others stand beside them and decide nothing.",)
+    notes = ["A gain above 1 is better; raw is candidate / baseline."]
+    notes += ["The first three are the rule's; the others stand beside them and decide nothing."] if rule.beside else []
     heads = _heads(*names, right=(1, 2, 3))
-    return Section("ratios", title, lead, heads, tuple(lines), notes if rule.beside else ())
+    return Section("ratios", title, lead, heads, tuple(lines), (" ".join(notes),))
 
 
 def _ratio(ratio: Ratio, tone: str = "") -> Line:

@@ -56,7 +56,7 @@ def rendered(comparison: Comparison, width: int = WIDTH) -> RenderableType:
     if len(comparison.compared) > 1:
         parts += [*_section(sections.overview(comparison), width), Text()]
     for compared in comparison.compared:
-        parts += _pair(compared, width)
+        parts += _pair(compared, width, claimed=comparison.claim is not None)
     for told in comparison.changes:
         parts += [*_section(sections.changes(told), width), Text()]
     if comparison.warnings:
@@ -77,7 +77,7 @@ def _verdict(compared: Compared) -> tuple[str, str]:
     return compared.verdict.word, STYLES[sections.VERDICTS[compared.verdict.word]]
 
 
-def _pair(compared: Compared, width: int) -> list[RenderableType]:
+def _pair(compared: Compared, width: int, *, claimed: bool) -> list[RenderableType]:
     """One pair."""
     parts: list[RenderableType] = [_title(_name(compared)), Text.assemble(" verdict: ", _verdict(compared))]
     parts += _bullets([sections.headline(compared)], " ")
@@ -85,9 +85,10 @@ def _pair(compared: Compared, width: int) -> list[RenderableType]:
     for gate in compared.gates:
         word, style = ("holds", "green") if gate.holds else ("does not hold", "bold red")
         parts.append(Text.assemble(f" gate {one_line(gate.text)}: ", (word, style), f" ({one_line(gate.words)})"))
-    parts += [*_bullets(sections.conditions(compared).lead, "!"), Text()]
-    if compared.kinds:
-        parts += [_title("What became faster"), *_bullets([kind.words for kind in compared.kinds], "-"), Text()]
+    parts += [*_bullets(sections.conditions(compared, claimed=claimed).lead, "!"), Text()]
+    kinds = [kind.words for kind in compared.kinds if kind.words not in compared.verdict.reasons]
+    if kinds:
+        parts += [_title("What became faster"), *_bullets(kinds, "-"), Text()]
     for section in _tables(compared):
         if section.lines:
             parts += [*_section(section, width), Text()]
