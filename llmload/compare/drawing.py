@@ -109,9 +109,9 @@ def _common(baseline: Sequence[Attempts], candidate: Sequence[Attempts]) -> list
 def drawn(side: Side, workload: str, figure: Figure, *, closed: bool) -> Floats | None:
     """The figure in each draw, as geometric mean over rounds; None for figures that are of no requests.
 
-    Rates are in units of their own (per second in flight, per arrival): ratios of them are what they are good for.
+    Rates are given as parts of what the sample itself has (1: as much): a rate of the window is that many times.
     """
-    rule = _RATES.get(figure.key)
+    rule = RATES.get(figure.key)
     found = []
     for at, attempts in enumerate(side.rounds):
         mine = np.ones(len(attempts.ok), dtype=bool) if workload == ALL else attempts.workload == workload
@@ -127,14 +127,16 @@ def drawn(side: Side, workload: str, figure: Figure, *, closed: bool) -> Floats 
             found.append(shares(int(attempts.ok[mine].sum()), int(mine.sum()), side.seed + 10 * at))
         elif rule is not None:
             cost = attempts.seconds if closed else np.ones(len(mine))
-            found.append(quotients(np.where(mine, rule(attempts), 0.0), cost, units, side.drawn))
+            brought = np.where(mine, rule(attempts), 0.0)
+            own = brought.sum() / cost.sum() if cost.sum() > 0 and brought.any() else np.nan
+            found.append(quotients(brought, cost, units, side.drawn) / own)
         else:
             return None
     with np.errstate(divide="ignore", invalid="ignore"):
         return found[0] if len(found) == 1 else np.asarray(np.exp(np.mean(np.log(found), axis=0)))
 
 
-_RATES: dict[str, Callable[[Attempts], Floats]] = {
+RATES: dict[str, Callable[[Attempts], Floats]] = {
     "tokens": lambda attempts: attempts.tokens,
     "chars": lambda attempts: attempts.chars,
     "requests": lambda attempts: attempts.ok.astype(float),

@@ -315,3 +315,28 @@ def test_rates_compare_as_levels_do(tmp_path: Path) -> None:
     cell = computed(pair)["all", "requests"]
     assert (cell.level.label, cell.gain) == ("10/s", pytest.approx(1.0, rel=0.02))
     assert (cell.low, cell.high) == (pytest.approx(1.0), pytest.approx(1.0))
+
+
+def test_an_interval_of_a_rate_lies_around_the_rate_as_measured(single: Pair) -> None:
+    """What is drawn is scaled by what was counted in the window: for each class and rate the gain lies inside."""
+    for (_, key), cell in computed(single).items():
+        if key in ("tokens", "chars", "requests", "goodput"):
+            assert cell.low is not None
+            assert cell.low < (cell.gain or 0) < (cell.high or 0)
+
+
+def test_without_a_single_success_there_is_a_gain_of_0_and_no_trouble(tmp_path: Path) -> None:
+    """Everything failed on one side: infinite, or none per second; of a share the interval ends above 0."""
+    rows = [record(seq, sent=seq * 0.2, outcome="overloaded", end=5.0) for seq in range(30)]
+    sides = [
+        Side(name, (built_of(tmp_path / name, some),))
+        for name, some in (("one", [record(seq, sent=seq * 0.2) for seq in range(30)]), ("two", rows))
+    ]
+    pair = Pair("synthetic", sides[0], sides[1], (Level(1, None),), (), ("short", "all"), interleaved=False)
+    found = computed(pair)
+    assert [found["all", key].gain for key in ("e2e_p95", "requests", "tokens", "success")] == [0.0] * 4
+    success = found["all", "success"]
+    assert success.low == 0.0
+    assert 0 < (success.high or 0) < 0.2
+    assert found["all", "tpot_p50"].word == "not repeated"
+    assert found["all", "itl_p50"].word == "cannot be judged"

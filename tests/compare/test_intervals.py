@@ -228,10 +228,15 @@ def test_gaps_of_one_request_are_drawn_together() -> None:
 
 
 def test_a_rate_in_closed_loop_follows_the_seconds_in_flight() -> None:
-    """Twice as long in flight is half the rate, in every draw."""
+    """Twice as long in flight at every prompt: half the rate without a doubt, as a part of what was measured 1."""
     times = np.random.default_rng(6).lognormal(0, 0.3, 200)
     low, high, _ = interval(attempts(times), attempts(times * 2), "requests")
-    assert (low, high) == (pytest.approx(0.5), pytest.approx(0.5))
+    assert (low, high) == (pytest.approx(1.0), pytest.approx(1.0))
+    one, _, _ = drawing.sides([attempts(times)], [attempts(times)])
+    found = drawing.drawn(one, "all", FIGURES["requests"], closed=True)
+    assert found is not None
+    expected = one.drawn.sum(axis=1) / (one.drawn @ times) / (200 / times.sum())
+    assert found == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_same_runs_have_the_same_interval() -> None:

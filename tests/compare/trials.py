@@ -95,8 +95,11 @@ def over_requests(baseline: Attempts, candidate: Attempts, key: str) -> bootstra
     before, after = (drawing.drawn(side, "all", figure, closed=True) for side in (one, two))
     assert before is not None
     assert after is not None
-    found = bootstrap.ends(before, after, lower=figure.lower)
-    return found or bootstrap.Ends(0.0, math.inf)
+    found = bootstrap.ends(before, after, lower=figure.lower) or bootstrap.Ends(0.0, math.inf)
+    measured = 1.0
+    if key == "requests":  # drawn as a part of what was measured
+        measured = (candidate.ok.sum() / candidate.seconds.sum()) / (baseline.ok.sum() / baseline.seconds.sum())
+    return bootstrap.Ends(found.low * measured, found.high * measured)
 
 
 def alarms(trials: int, noise: float, n: int = 200) -> float:
