@@ -26,7 +26,11 @@ SHAPES: tuple[tuple[str, tuple[bytes, ...], re.Pattern[bytes]], ...] = (
         (b"authorization",),
         re.compile(rb"authorization[\"'\\]*\s*[:=]\s*[\"'\\]*(?:basic\s+)?(?!bearer)[\w.~+/=-]{8,}", re.IGNORECASE),
     ),
-    ("an API key", (b"api",), re.compile(rb"(?:\b|_)api[-_]?key[\"'\\]*\s*[:=]\s*[\"'\\]*[\w.~+/=-]{8,}", re.IGNORECASE)),
+    (
+        "an API key",
+        (b"api",),
+        re.compile(rb"(?:\b|_)api[-_]?key[\"'\\]*\s*[:=]\s*[\"'\\]*[\w.~+/=-]{8,}", re.IGNORECASE),
+    ),
     ("a key (sk-…)", (b"sk-",), re.compile(rb"(?<![\w-])sk-[\w-]{12,}")),
     ("a Hugging Face token (hf_…)", (b"hf_",), re.compile(rb"(?<!\w)hf_[A-Za-z0-9]{16,}")),
     ("an NVIDIA key (nvapi-…)", (b"nvapi-",), re.compile(rb"(?<!\w)nvapi-[\w-]{16,}")),
