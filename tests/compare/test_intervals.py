@@ -235,7 +235,7 @@ def test_a_rate_in_closed_loop_follows_the_seconds_in_flight() -> None:
     one, _, _ = drawing.sides([attempts(times)], [attempts(times)])
     found = drawing.drawn(one, "all", FIGURES["requests"], closed=True)
     assert found is not None
-    expected = one.drawn.sum(axis=1) / (one.drawn @ times) / (200 / times.sum())
+    expected = 200 / (one.drawn[:, one.units[0]] @ times) / (200 / times.sum())
     assert found == pytest.approx(expected, rel=1e-5)
 
 
