@@ -67,10 +67,10 @@ def draw(built: Built) -> list[Plot]:
 
 
 def _plot(title: str, words: str, figure: Figure, prefix: str) -> Plot:
-    return Plot(title, words, _svg(figure, prefix), wide=figure.get_figwidth() > SIZE[0])
+    return Plot(title, words, svg_of(figure, prefix), wide=figure.get_figwidth() > SIZE[0])
 
 
-def _svg(figure: Figure, prefix: str) -> str:
+def svg_of(figure: Figure, prefix: str) -> str:
     """The figure as an <svg> element; ids carry a prefix, so that several can stand in one page."""
     out = io.StringIO()
     figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})

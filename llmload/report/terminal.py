@@ -44,16 +44,16 @@ def rendered(built: Built, width: int = WIDTH) -> RenderableType:
         parts.append(Text("  the run has no step: nothing was measured", style="bold red"))
     for table in built.short_tables:
         if table.lines:
-            parts += [_title(table.title), *_table(table, width), *_marks(table)]
+            parts += [heading(table.title), *_table(table, width), *_marks(table)]
             best = [("at best", built.cheapest)] if table.name == "cost" else []
-            parts += [_pairs([*formulas.under(table.name, built.facts), *best], "dim"), Text()]
+            parts += [name_value([*formulas.under(table.name, built.facts), *best], "dim"), Text()]
     if built.observed is not None:
-        parts += [_pairs([("observer check", built.observed.line)]), Text()]
+        parts += [name_value([("observer check", built.observed.line)]), Text()]
     parts += _failures(built)
     if built.warnings:
         parts += [
             Text(f" WARNINGS ({len(built.warnings)})", style="bold yellow"),
-            *_bullets(built.warnings, "!"),
+            *bullets(built.warnings, "!"),
             Text(),
         ]
     for judged in built.gates:
@@ -64,9 +64,9 @@ def rendered(built: Built, width: int = WIDTH) -> RenderableType:
     parts += [Text(f" {one_line(sentence)}", style="red") for sentence in missed]
     if built.soak is not None:
         parts.append(Text.assemble(" soak: ", (built.soak.verdict.word, SOAK_STYLES[built.soak.verdict.word])))
-        parts += _bullets([*built.soak.verdict.reasons, *built.soak.notes], "-")
+        parts += bullets([*built.soak.verdict.reasons, *built.soak.notes], "-")
     parts.append(Text.assemble(" verdict: ", (built.verdict.word, STYLES[built.verdict.word])))
-    parts += _bullets(built.verdict.reasons, "-")
+    parts += bullets(built.verdict.reasons, "-")
     if built.failed:
         parts.append(Text(f" {built.failed}", style="bold red"))
     if (built.folder / "report.html").exists():
@@ -90,11 +90,12 @@ def _head(built: Built) -> RenderableType:
     return Padding(grid, (0, 0, 0, 1))
 
 
-def _title(words: str) -> Text:
+def heading(words: str) -> Text:
+    """A title above a table."""
     return Text(f" {words}", style="bold")
 
 
-def _pairs(pairs: Sequence[tuple[str, str]], style: str = "") -> RenderableType:
+def name_value(pairs: Sequence[tuple[str, str]], style: str = "") -> RenderableType:
     """Names and texts in two columns."""
     grid = RichTable.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
@@ -104,7 +105,7 @@ def _pairs(pairs: Sequence[tuple[str, str]], style: str = "") -> RenderableType:
     return Padding(grid, (0, 0, 0, 1))
 
 
-def _bullets(sentences: Sequence[str], sign: str) -> list[RenderableType]:
+def bullets(sentences: Sequence[str], sign: str) -> list[RenderableType]:
     """Sentences with a hanging indent."""
     grid = RichTable.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
@@ -145,7 +146,7 @@ def _failures(built: Built) -> list[RenderableType]:
     pairs = [(f"{labels[item.step]:>3}  {item.when:<7}  {item.n:>5}  {item.outcome}", _said(item)) for item in found]
     asked = " ".join(columns.asked(built.summary["rows"]))
     title = f"What failed ({asked}, when it was sent, how many, outcome, what was said most often)"
-    return [_title(title), _pairs(pairs), Text()]
+    return [heading(title), name_value(pairs), Text()]
 
 
 def _said(item: failures.Failure) -> str:

@@ -59,7 +59,6 @@ def text(comparison: Comparison) -> str:
     page = environment.get_template("compare.html.j2").render(
         comparison=comparison,
         version=__version__,
-        look=_look(environment),
         inks=inks,
         claim=sections.claim(comparison),
         overview=sections.overview(comparison),
@@ -67,13 +66,6 @@ def text(comparison: Comparison) -> str:
         changes=[sections.changes(told) for told in comparison.changes],
     )
     return page.lstrip()
-
-
-def _look(environment: jinja2.Environment) -> Markup:
-    """The style of a report's page: both look alike because there is one."""
-    loader = environment.loader
-    source = "" if loader is None else loader.get_source(environment, "report.html.j2")[0]
-    return Markup(source[source.index("<style>") + len("<style>") : source.index("</style>")])  # noqa: S704  (our own file)
 
 
 def _pair(place: int, compared: Compared, command: str, claimed: float | None) -> dict[str, object]:

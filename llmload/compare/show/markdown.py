@@ -6,7 +6,7 @@ from llmload.compare.comparison import Compared, Comparison
 from llmload.compare.show import again, gains, numbers, sections
 from llmload.compare.show.sections import Line, Section
 from llmload.plain import one_line
-from llmload.report.markdown import _plain, _row
+from llmload.report.markdown import plain, row_of
 from llmload.report.rows import ALL
 
 SIGNS = {"good": "✅", "warn": "⚠️", "bad": "❌", "soft": "⬜"}
@@ -20,7 +20,7 @@ def text(comparison: Comparison) -> str:
     parts = [f"# {_title(comparison)}", ""]
     claimed = sections.claim(comparison)
     if claimed:
-        parts += [" · ".join(f"{name}: **{_plain(words)}**" for name, words in claimed if words != "not said"), ""]
+        parts += [" · ".join(f"{name}: **{plain(words)}**" for name, words in claimed if words != "not said"), ""]
     if len(comparison.compared) > 1:
         parts += [*_table(sections.overview(comparison), flags=False), ""]
     for compared in comparison.compared:
@@ -28,7 +28,7 @@ def text(comparison: Comparison) -> str:
     for told in comparison.changes:
         parts += _section(sections.changes(told))
     if comparison.warnings:
-        parts += ["## WARNINGS", "", *(f"- {_plain(sentence)}" for sentence in comparison.warnings), ""]
+        parts += ["## WARNINGS", "", *(f"- {plain(sentence)}" for sentence in comparison.warnings), ""]
     return "\n".join([*parts, f"Exit code {int(comparison.exit_code)}."]) + "\n"
 
 
@@ -39,23 +39,23 @@ def _title(comparison: Comparison) -> str:
 def _pair(comparison: Comparison, compared: Compared) -> list[str]:
     """One pair."""
     pair, verdict = compared.pair, compared.verdict
-    parts = [f"## {_plain(f'{pair.scenario}: {pair.baseline.name} against {pair.candidate.name}')}", ""]
-    parts += [f"{SIGNS[sections.VERDICTS[verdict.word]]} **{verdict.word}**: {_plain(sections.headline(compared))}", ""]
-    parts += [f"- {_plain(reason)}" for reason in verdict.reasons]
+    parts = [f"## {plain(f'{pair.scenario}: {pair.baseline.name} against {pair.candidate.name}')}", ""]
+    parts += [f"{SIGNS[sections.VERDICTS[verdict.word]]} **{verdict.word}**: {plain(sections.headline(compared))}", ""]
+    parts += [f"- {plain(reason)}" for reason in verdict.reasons]
     for gate in compared.gates:
         held = "holds" if gate.holds else "**does not hold**"
-        parts.append(f"- gate `{one_line(gate.text)}` {held} ({_plain(gate.words)})")
+        parts.append(f"- gate `{one_line(gate.text)}` {held} ({plain(gate.words)})")
     parts += ["", *_section(sections.conditions(compared, claimed=comparison.claim is not None))]
     if compared.kinds:
-        parts += ["### What became faster", "", *(f"- {_plain(kind.words)}" for kind in compared.kinds), ""]
+        parts += ["### What became faster", "", *(f"- {plain(kind.words)}" for kind in compared.kinds), ""]
     parts += _section(gains.deciding(compared), flags=False)
     parts += _gains(compared, "###", [ALL], "Gains, all classes")
-    parts += [*(f"- {_plain(sentence)}" for sentence in (*gains.MEANING, gains.ATTEMPTS)), ""]
+    parts += [*(f"- {plain(sentence)}" for sentence in (*gains.MEANING, gains.ATTEMPTS)), ""]
     parts += _folded("Gains by class", _classes(compared))
     parts += _section(sections.ratios(compared))
     parts += _section(sections.differences(compared))
     if found := sections.warnings(compared):
-        parts += ["### WARNINGS", "", *(f"- {_plain(sentence)}" for sentence in found), ""]
+        parts += ["### WARNINGS", "", *(f"- {plain(sentence)}" for sentence in found), ""]
     parts += _section(sections.answers(compared))
     parts += _section(sections.money(compared))
     parts += _section(sections.capabilities(compared))
@@ -98,28 +98,28 @@ def _section(section: Section, level: str = "###", *, flags: bool = True) -> lis
     """A section with its heading; nothing where it has no lines."""
     if not section.lines:
         return []
-    lead = [*(f"- {_plain(sentence)}" for sentence in section.lead), ""] if section.lead else []
-    notes = ["", *(f"- {_plain(note)}" for note in section.notes)] if section.notes else []
-    return [f"{level} {_plain(section.title)}", "", *lead, *_table(section, flags=flags), *notes, ""]
+    lead = [*(f"- {plain(sentence)}" for sentence in section.lead), ""] if section.lead else []
+    notes = ["", *(f"- {plain(note)}" for note in section.notes)] if section.notes else []
+    return [f"{level} {plain(section.title)}", "", *lead, *_table(section, flags=flags), *notes, ""]
 
 
 def _table(section: Section, *, flags: bool = True) -> list[str]:
     """The table alone; one group over another is one heading."""
     if not section.lines:
         return []
-    headings = [_plain(f"{head.group} {head.heading}".strip()) for head in section.heads]
+    headings = [plain(f"{head.group} {head.heading}".strip()) for head in section.heads]
     signs = ["---" if head.left else "---:" for head in section.heads]
-    return [_row(headings), _row(signs), *(_line(line, flags=flags) for line in section.lines)]
+    return [row_of(headings), row_of(signs), *(_line(line, flags=flags) for line in section.lines)]
 
 
 def _line(line: Line, *, flags: bool) -> str:
-    cells = [_plain(cell) for cell in line.cells]
+    cells = [plain(cell) for cell in line.cells]
     if flags and line.tone in FLAGS:
         cells[0] = f"{FLAGS[line.tone]}{cells[0]}"
     if line.tone == "deciding":
         cells = [f"**{cell}**" if cell else "" for cell in cells]
     cells = [f"**{cell}**" if numbers.DECIDES in cell and line.tone != "deciding" else cell for cell in cells]
-    return _row(cells)
+    return row_of(cells)
 
 
 def _folded(summary: str, lines: list[str]) -> list[str]:

@@ -16,7 +16,7 @@ from llmload.compare.show import bars, curves, radar, spreads
 from llmload.compare.show.curves import Draw
 from llmload.plain import one_line
 from llmload.report.inks import STYLE
-from llmload.report.plots import SIZE, Plot, _svg
+from llmload.report.plots import SIZE, Plot, svg_of
 
 WIDE = (13.0, 4.4)
 PLOTS: dict[str, tuple[Draw, tuple[float, float]]] = {
@@ -72,4 +72,4 @@ def _figure(size: tuple[float, float]) -> Figure:
 def _named(figure: Figure, prefix: str, title: str, words: str) -> str:
     """The SVG with a name for those who hear it read."""
     label = escape(one_line(f"{title}. {words}"), quote=True)
-    return _svg(figure, prefix).replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+    return svg_of(figure, prefix).replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

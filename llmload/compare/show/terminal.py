@@ -17,7 +17,7 @@ from llmload.plain import one_line
 from llmload.report import grid
 from llmload.report.grid import Head
 from llmload.report.rows import ALL
-from llmload.report.terminal import WIDTH, _bullets, _pairs, _title
+from llmload.report.terminal import WIDTH, bullets, heading, name_value
 
 STYLES = {"good": "bold green", "warn": "bold yellow", "bad": "bold red", "soft": "bold"}
 SHADES = {"good": "", "warn": "yellow", "bad": "red", "soft": "dim", "deciding": "bold"}
@@ -52,7 +52,7 @@ def rendered(comparison: Comparison, width: int = WIDTH) -> RenderableType:
     parts: list[RenderableType] = [Text()]
     claimed = sections.claim(comparison)
     if claimed:
-        parts += [_pairs([pair for pair in claimed if pair[1] != "not said"]), Text()]
+        parts += [name_value([pair for pair in claimed if pair[1] != "not said"]), Text()]
     if len(comparison.compared) > 1:
         parts += [*_section(sections.overview(comparison), width), Text()]
     for compared in comparison.compared:
@@ -79,16 +79,16 @@ def _verdict(compared: Compared) -> tuple[str, str]:
 
 def _pair(compared: Compared, width: int, *, claimed: bool) -> list[RenderableType]:
     """One pair."""
-    parts: list[RenderableType] = [_title(_name(compared)), Text.assemble(" verdict: ", _verdict(compared))]
-    parts += _bullets([sections.headline(compared)], " ")
-    parts += _bullets(compared.verdict.reasons, "-")
+    parts: list[RenderableType] = [heading(_name(compared)), Text.assemble(" verdict: ", _verdict(compared))]
+    parts += bullets([sections.headline(compared)], " ")
+    parts += bullets(compared.verdict.reasons, "-")
     for gate in compared.gates:
         word, style = ("holds", "green") if gate.holds else ("does not hold", "bold red")
         parts.append(Text.assemble(f" gate {one_line(gate.text)}: ", (word, style), f" ({one_line(gate.words)})"))
-    parts += [*_bullets(sections.conditions(compared, claimed=claimed).lead, "!"), Text()]
+    parts += [*bullets(sections.conditions(compared, claimed=claimed).lead, "!"), Text()]
     kinds = [kind.words for kind in compared.kinds if kind.words not in compared.verdict.reasons]
     if kinds:
-        parts += [_title("What became faster"), *_bullets(kinds, "-"), Text()]
+        parts += [heading("What became faster"), *bullets(kinds, "-"), Text()]
     for section in _tables(compared):
         if section.lines:
             parts += [*_section(section, width), Text()]
@@ -129,7 +129,7 @@ def _rule(compared: Compared, width: int) -> list[RenderableType]:
     rule = compared.rule
     word = "" if rule is None else rule.word
     said: list[RenderableType] = [Text.assemble(" rule: ", (word, STYLES[sections.RULES[word]]))] if word else []
-    return [*_grid(short, width, cut=4), *said, *_bullets(section.lead[1:], "-")]
+    return [*_grid(short, width, cut=4), *said, *bullets(section.lead[1:], "-")]
 
 
 def _differences(compared: Compared) -> list[RenderableType]:
@@ -137,18 +137,18 @@ def _differences(compared: Compared) -> list[RenderableType]:
     section = sections.differences(compared)
     if not section.lines:
         return [Text(" The sides differ in nothing that is known.", style="dim")]
-    parts: list[RenderableType] = [_title(section.title)]
+    parts: list[RenderableType] = [heading(section.title)]
     for line in section.lines:
         name, baseline, candidate, standing, words = map(one_line, line.cells)
         sign = "!" if line.tone == "bad" else "-"
         parts.append(Text.assemble(f"  {sign} {name}: ", (standing, SHADES[line.tone] if line.tone else "")))
         said = [f"{baseline} → {candidate}", *([words] if words else [])]
-        parts += _bullets(said, " ")
+        parts += bullets(said, " ")
     return parts
 
 
 def _warnings(sentences: Sequence[str]) -> list[RenderableType]:
-    return [Text(f" WARNINGS ({len(sentences)})", style="bold yellow"), *_bullets(sentences, "!")]
+    return [Text(f" WARNINGS ({len(sentences)})", style="bold yellow"), *bullets(sentences, "!")]
 
 
 def _section(section: Section, width: int) -> list[RenderableType]:
@@ -159,8 +159,8 @@ def _section(section: Section, width: int) -> list[RenderableType]:
     for line in section.lines:
         told = [line.cells[at] for at, is_long in enumerate(long) if is_long and line.cells[at]]
         if told:
-            parts += _bullets([f"{line.cells[0]}: {'; '.join(told)}" if not long[0] else "; ".join(told)], "-")
-    return [*parts[:1], *_bullets(section.lead, "-"), *parts[1:], *_bullets(section.notes, "-")]
+            parts += bullets([f"{line.cells[0]}: {'; '.join(told)}" if not long[0] else "; ".join(told)], "-")
+    return [*parts[:1], *bullets(section.lead, "-"), *parts[1:], *bullets(section.notes, "-")]
 
 
 def _grid(section: Section, width: int, cut: int | None = None, places: Sequence[int] = ()) -> list[RenderableType]:
@@ -182,4 +182,4 @@ def _grid(section: Section, width: int, cut: int | None = None, places: Sequence
     lines = [Text(f" {words}", style=style, no_wrap=True, overflow="ignore") for words, style in shown]
     marks = "".join(cell for row in cells for cell in row)
     legend = [Text(f" {LEGEND}", style="dim")] if any(sign in marks for sign in "▲▼") else []
-    return [_title(section.title), *lines, *legend]
+    return [heading(section.title), *lines, *legend]
