@@ -62,9 +62,10 @@ def not_comparable(undeclared: Sequence[Difference]) -> str:
     if len(undeclared) == 1:
         one, pronoun = undeclared[0], "it"
         short = max(len(one.baseline), len(one.candidate)) <= SHORT
-        what = f"{one.name} differs" + (f" ({one.baseline} against {one.candidate})" if short else "")
+        verb = "differ" if one.name.endswith("s") else "differs"
+        what = f"{one.name} {verb}" + (f" ({one.baseline} against {one.candidate})" if short else "")
     else:
-        what, pronoun = f"{', '.join(names[:-1])} and {names[-1]} differ", "them"
+        what, pronoun = f"{listed(names)} differ", "them"
     either = ",".join(names)
     return (
         f"not comparable: {what}, which nobody declared; accept {pronoun} with --accept {either} or name {pronoun} "
@@ -113,6 +114,8 @@ def _holds(pair: Pair, cell: Cell, factor: str, _least: str) -> tuple[str, str]:
 
 
 def _direction(pair: Pair, cell: Cell, factor: str, _least: str) -> tuple[str, str]:
+    if cell.gain == math.inf:
+        return "direction confirmed, size not", f"{became(pair, cell)}; better, and of no size to hold {factor} against"
     size, between = times(cell.gain), span(cell.low, cell.high)
     rounds = f"{cell.rounds[0]} + {cell.rounds[1]} rounds"
     return "direction confirmed, size not", f"{size} ({between}), not {factor}: {where(pair, cell)}, {rounds}"

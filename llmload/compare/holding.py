@@ -8,10 +8,11 @@ With the factor F that is claimed, the 95 % interval [low, high] of the gain and
     unsure      the interval reaches F, and as well lies far below it
 
 A candidate whose percentile is infinite in every round has the interval [0, 0] and fails; where it is so in some, there
-is no interval, and that is unsure. Of cells that do not decide, only those whose interval ends below F (1 - tolerance)
+is no interval, and that is unsure. A baseline that is infinite in every round is worse, but by no size: direction. Of cells that do not decide, only those whose interval ends below F (1 - tolerance)
 count as places where a claim does not hold: they are many, and one of them misses F by chance.
 """
 
+import math
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ def standing(cell: Cell, factor: float, tolerance: float) -> Standing:
     """How a claimed factor stands in a cell; whether that is repeated is not asked here."""
     if cell.gain is None or cell.low is None or cell.high is None or cell.word in ("no word", "cannot be judged"):
         return "unsure"
+    if math.isinf(cell.low):
+        return "direction"
     if cell.low >= factor * (1 - tolerance):
         return "holds"
     if cell.high >= factor:

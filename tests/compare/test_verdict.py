@@ -115,6 +115,14 @@ def decider(gain: float | None, low: float | None = None, high: float | None = N
             ),
         ),
         (
+            decider(math.inf, math.inf, math.inf, baseline=math.inf),
+            "direction confirmed, size not",
+            (
+                "direction confirmed, size not: E2E p95 at 32 in flight over all classes is infinite on the baseline "
+                "alone: too many of its attempts failed; better, and of no size to hold 14x against"
+            ),
+        ),
+        (
             decider(None, why="both are infinite"),
             "cannot be judged",
             "cannot be judged: E2E p95 at 32 in flight over all classes: both are infinite",
