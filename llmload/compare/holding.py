@@ -8,8 +8,9 @@ With the factor F that is claimed, the 95 % interval [low, high] of the gain and
     unsure      the interval reaches F, and as well lies far below it
 
 A candidate whose percentile is infinite in every round has the interval [0, 0] and fails; where it is so in some, there
-is no interval, and that is unsure. A baseline that is infinite in every round is worse, but by no size: direction. Of cells that do not decide, only those whose interval ends below F (1 - tolerance)
-count as places where a claim does not hold: they are many, and one of them misses F by chance.
+is no interval, and that is unsure. A baseline that is infinite in every round is worse, but by no size: direction. Of
+cells that do not decide, only those whose interval ends below F (1 - tolerance) count as places where a claim does not
+hold: they are many, and one of them misses F by chance.
 """
 
 import math
