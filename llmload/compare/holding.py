@@ -14,7 +14,6 @@ hold: they are many, and one of them misses F by chance.
 """
 
 import math
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
