@@ -173,7 +173,8 @@ def _words(judged: Sequence[Judged], classes: Sequence[ClassQuality]) -> list[st
                 f"the {name} gave no answer to {len(failed):,} of {len(judged):,} prompts "
                 f"({', '.join(f'{count:,} {outcome}' for outcome, count in why)}), which counts as a wrong one"
             )
-    hard = [one for one in classes if one.checked and max(share or 0 for share in one.correct) < TOO_HARD]
+    told = [one for one in classes if one.workload != quality.ALL]
+    hard = [one for one in told if one.checked and max(share or 0 for share in one.correct) < TOO_HARD]
     words += [f"{one.workload}: too hard for both sides to tell them apart: hardly an answer is right" for one in hard]
     if not any(item.what != "sound answers" for one in classes for item in one.lost):
         words.append("no right answer is known to any of these prompts: only what is plainly unsound counts as a loss")
