@@ -99,7 +99,11 @@ def run(args: argparse.Namespace, operands: list[str]) -> int:
 
 def asked(args: argparse.Namespace) -> "comparing.Wanted":
     """What the options ask for. Raises Stop(USAGE), before any run is read."""
-    from llmload.compare import claims, comparing, differences, ratio_gates, rule
+    from llmload.compare import comparing
+    from llmload.compare.claims import claims
+    from llmload.compare.differing import differences
+    from llmload.compare.rule import rule
+    from llmload.compare.verdict import ratio_gates
 
     limits = {}
     for text in filter(None, args.rule.split(",")):

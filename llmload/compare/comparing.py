@@ -4,27 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from llmload.compare import (
-    answering,
-    capable,
-    cells,
-    changes,
-    conditions,
-    differences,
-    kinds,
-    money,
-    overall,
-    questions,
-    ratio_gates,
-    rule,
-    verdict,
-)
-from llmload.compare.cells import Deciding
-from llmload.compare.claims import Claim
+from llmload.compare import answering, capable, questions
+from llmload.compare.claims import conditions
+from llmload.compare.claims.claims import Claim
 from llmload.compare.comparison import Compared, Comparison
+from llmload.compare.differing import differences
 from llmload.compare.figures import FIGURES
-from llmload.compare.ratio_gates import Gate
+from llmload.compare.kinds import kinds
+from llmload.compare.money import money
+from llmload.compare.ratios import cells, changes
+from llmload.compare.ratios.cells import Deciding
+from llmload.compare.rule import rule
 from llmload.compare.sides import Contest, Level, Pair
+from llmload.compare.verdict import overall, ratio_gates, verdict
+from llmload.compare.verdict.ratio_gates import Gate
 from llmload.exits import VERDICTS, Exit, Stop
 
 

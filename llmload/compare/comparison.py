@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 
 from llmload.compare.answering import Answers
-from llmload.compare.cells import Cell, Deciding
-from llmload.compare.changes import Changes
-from llmload.compare.claims import Claim
-from llmload.compare.conditions import Condition
-from llmload.compare.differences import Difference
-from llmload.compare.kinds import Kind
-from llmload.compare.money import Money
+from llmload.compare.claims.claims import Claim
+from llmload.compare.claims.conditions import Condition
+from llmload.compare.differing.differences import Difference
+from llmload.compare.kinds.kinds import Kind
+from llmload.compare.money.money import Money
 from llmload.compare.questions import Question
-from llmload.compare.rule import Rule
+from llmload.compare.ratios.cells import Cell, Deciding
+from llmload.compare.ratios.changes import Changes
+from llmload.compare.rule.rule import Rule
 from llmload.compare.sides import Pair
-from llmload.compare.verdict import Verdict
+from llmload.compare.verdict.verdict import Verdict
 from llmload.exits import Exit
 
 

@@ -7,11 +7,11 @@ import statistics
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from llmload.compare import headlines, holding, verdict
-from llmload.compare.cells import Cell
-from llmload.compare.claims import Claim
-from llmload.compare.intervals import ROUNDS
+from llmload.compare.claims.claims import Claim
+from llmload.compare.ratios.cells import Cell
+from llmload.compare.ratios.intervals import ROUNDS
 from llmload.compare.sides import Side
+from llmload.compare.verdict import headlines, holding, verdict
 from llmload.compare.words import claimed, percent, span, times
 from llmload.report.doubts.case import listed
 from llmload.report.head import when

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from llmload.compare.cells import Cell, Deciding, Word
 from llmload.compare.comparison import Compared
 from llmload.compare.figures import FIGURES
+from llmload.compare.ratios.cells import Cell, Deciding, Word
 from llmload.compare.sides import Level, Pair, Side
-from llmload.compare.verdict import Verdict
+from llmload.compare.verdict.verdict import Verdict
 
 
 def level(concurrency: int) -> Level:

@@ -13,19 +13,19 @@ from typing import Any
 
 from llmload.compare import words
 from llmload.compare.answering import Answers, ClassQuality, Example
-from llmload.compare.cells import Cell, Deciding
-from llmload.compare.changes import Changes, Contribution
-from llmload.compare.claims import Claim
+from llmload.compare.claims.claims import Claim
+from llmload.compare.claims.conditions import Condition
 from llmload.compare.comparison import Compared, Comparison, GateJudged
-from llmload.compare.conditions import Condition
-from llmload.compare.differences import Difference
+from llmload.compare.differing.differences import Difference
 from llmload.compare.figures import FIGURES, Figure, gain, value
-from llmload.compare.kinds import Kind
-from llmload.compare.money import Line, Money
+from llmload.compare.kinds.kinds import Kind
+from llmload.compare.money.money import Line, Money
 from llmload.compare.questions import Question
-from llmload.compare.rule import SIX, Ratio, Rule
+from llmload.compare.ratios.cells import Cell, Deciding
+from llmload.compare.ratios.changes import Changes, Contribution
+from llmload.compare.rule.rule import SIX, Ratio, Rule
 from llmload.compare.sides import Level, Pair, Side
-from llmload.compare.verdict import WORDS, Verdict
+from llmload.compare.verdict.verdict import WORDS, Verdict
 from llmload.exits import Exit
 from llmload.report import building
 from tests.report import sampled

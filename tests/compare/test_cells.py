@@ -9,10 +9,10 @@ import numpy as np
 import orjson
 import pytest
 
-from llmload.compare import attempts, cells, measured
-from llmload.compare.cells import Cell, Deciding
 from llmload.compare.figures import FIGURES
-from llmload.compare.ratios import middle
+from llmload.compare.ratios import attempts, cells, measured
+from llmload.compare.ratios.cells import Cell, Deciding
+from llmload.compare.ratios.ratios import middle
 from llmload.compare.sides import Level, Pair, Side
 from llmload.report import building
 from llmload.report.building import Built

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from llmload.compare import changes
-from llmload.compare.cells import Deciding
-from llmload.compare.changes import Changes, of_name
 from llmload.compare.figures import FIGURES
+from llmload.compare.ratios import changes
+from llmload.compare.ratios.cells import Deciding
+from llmload.compare.ratios.changes import Changes, of_name
 from llmload.compare.sides import Level, Pair, Side
 from llmload.compare.words import X
 from llmload.report import building

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from llmload.compare import claims, conditions, phrase
+from llmload.compare.claims import claims, conditions, phrase
 from llmload.compare.figures import FIGURES
 from llmload.exits import Exit, Stop
 

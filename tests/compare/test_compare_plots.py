@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from llmload.compare.cells import Cell, Deciding
 from llmload.compare.comparison import Compared
 from llmload.compare.figures import FIGURES
+from llmload.compare.ratios.cells import Cell, Deciding
 from llmload.compare.show import bars, curves, plots, points, radar, spreads
 from llmload.compare.show.inks import BASELINE, CANDIDATE
 from llmload.compare.sides import Level, Pair, Side

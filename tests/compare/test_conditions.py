@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmload.compare import claims, conditions, stated
-from llmload.compare.cells import Deciding
+from llmload.compare.claims import claims, conditions, stated
 from llmload.compare.figures import FIGURES
+from llmload.compare.ratios.cells import Deciding
 from llmload.compare.sides import Level
 from llmload.report import building, seven
 from llmload.report.building import Built

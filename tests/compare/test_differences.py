@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmload.compare import differences
-from llmload.compare.differing import lengths
+from llmload.compare.differing import differences, lengths
 from llmload.exits import Exit, Stop
 from llmload.record import prompts
 from llmload.report import building

@@ -8,10 +8,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from llmload.compare import bootstrap, drawing, intervals
-from llmload.compare.attempts import Attempts
-from llmload.compare.bootstrap import DRAWS, Ordered, ends, quotients, shares, weights
 from llmload.compare.figures import FIGURES
+from llmload.compare.ratios import bootstrap, drawing, intervals
+from llmload.compare.ratios.attempts import Attempts
+from llmload.compare.ratios.bootstrap import DRAWS, Ordered, ends, quotients, shares, weights
 from llmload.report.percentiles import percentile
 
 E2E_P95 = FIGURES["e2e_p95"]

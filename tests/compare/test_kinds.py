@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from llmload.compare import cells, kinds, sides
-from llmload.compare.cells import Cell, Deciding
+from llmload.compare import sides
 from llmload.compare.figures import FIGURES
-from llmload.compare.kinds import Kind
-from llmload.compare.looking import Look, sign
+from llmload.compare.kinds import kinds
+from llmload.compare.kinds.kinds import Kind
+from llmload.compare.kinds.looking import Look, sign
+from llmload.compare.ratios import cells
+from llmload.compare.ratios.cells import Cell, Deciding
 from tests.compare.folders import make
 from tests.compare.madecells import cell, level, pair
 

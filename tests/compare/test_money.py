@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from llmload.compare import money, offers
-from llmload.compare.money import Line, Money
+from llmload.compare.money import money, offers
+from llmload.compare.money.money import Line, Money
 from llmload.compare.sides import Level, Pair, Side
 from llmload.exits import Exit, Stop
 from llmload.report import building

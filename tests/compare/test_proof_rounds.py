@@ -13,9 +13,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from llmload.compare import cells
-from llmload.compare.cells import Deciding
 from llmload.compare.figures import FIGURES
+from llmload.compare.ratios import cells
+from llmload.compare.ratios.cells import Deciding
 from llmload.compare.sides import Level, Pair, Side
 from llmload.report import facts, rows
 from llmload.report.building import Built

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmload.compare import ratio_gates
-from llmload.compare.cells import Cell
 from llmload.compare.figures import FIGURES
+from llmload.compare.ratios.cells import Cell
 from llmload.compare.sides import Level
+from llmload.compare.verdict import ratio_gates
 from llmload.exits import Exit, Stop
 
 LOW, HIGH = Level(1, None), Level(32, None)

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmload.compare import rule, sides, weighing
-from llmload.compare.rule import Limits, Ratio, Rule
+from llmload.compare import sides
+from llmload.compare.rule import rule, weighing
+from llmload.compare.rule.rule import Limits, Ratio, Rule
+from llmload.compare.rule.weighing import Success, decide
 from llmload.compare.sides import Level, Pair
-from llmload.compare.weighing import Success, decide
 from llmload.exits import Exit, Stop
 from tests.compare.folders import rounds
 

@@ -16,13 +16,17 @@ from typing import get_args
 import pytest
 
 from llmload.cli import compare as command
-from llmload.compare import cells, conditions, differences, rule, verdict
-from llmload.compare.claims import Claim
+from llmload.compare.claims import conditions
+from llmload.compare.claims.claims import Claim
 from llmload.compare.comparison import Compared, Comparison
+from llmload.compare.differing import differences
 from llmload.compare.figures import FIGURES
-from llmload.compare.kinds import Kind
+from llmload.compare.kinds.kinds import Kind
+from llmload.compare.ratios import cells
+from llmload.compare.rule import rule
 from llmload.compare.show import again, beside, data, files, gains, html, numbers, plots, sections, terminal
 from llmload.compare.sides import Side
+from llmload.compare.verdict import verdict
 from llmload.exits import Exit, Stop
 from tests.compare import sample
 from tests.report.test_pages import Page

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmload.compare import holding, overall, verdict
 from llmload.compare.answering import Answers
-from llmload.compare.cells import Cell
-from llmload.compare.claims import Claim
-from llmload.compare.differences import Difference
+from llmload.compare.claims.claims import Claim
+from llmload.compare.differing.differences import Difference
 from llmload.compare.figures import FIGURES
-from llmload.compare.kinds import Kind
-from llmload.compare.rule import Rule
-from llmload.compare.verdict import Verdict
+from llmload.compare.kinds.kinds import Kind
+from llmload.compare.ratios.cells import Cell
+from llmload.compare.rule.rule import Rule
+from llmload.compare.verdict import holding, overall, verdict
+from llmload.compare.verdict.verdict import Verdict
 from llmload.exits import Exit
 from tests.compare import madecells
 from tests.compare.madecells import cell, deciding, level, pair

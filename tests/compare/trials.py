@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from llmload.compare import bootstrap, cells, drawing
-from llmload.compare.attempts import Attempts
-from llmload.compare.cells import Cell, Deciding
 from llmload.compare.figures import FIGURES
+from llmload.compare.ratios import bootstrap, cells, drawing
+from llmload.compare.ratios.attempts import Attempts
+from llmload.compare.ratios.cells import Cell, Deciding
 from llmload.compare.sides import Level, Pair, Side
 from llmload.report.building import Built
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from llmload.compare.conditions import CONDITIONS
+from llmload.compare.claims.conditions import CONDITIONS
 from llmload.exits import Stop
 from llmload.record import environment
 from llmload.report import building, files, questions, seven, terminal

@@ -2,7 +2,7 @@
 
 import shlex
 
-from llmload.compare.claims import Claim
+from llmload.compare.claims.claims import Claim
 from llmload.compare.comparison import Compared, Comparison
 from llmload.compare.sides import Side
 from llmload.report.rows import ALL

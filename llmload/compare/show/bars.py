@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from llmload.compare import words
-from llmload.compare.cells import Cell
 from llmload.compare.comparison import Compared
+from llmload.compare.ratios.cells import Cell
 from llmload.compare.show import numbers, points
 from llmload.compare.show.curves import sides
 from llmload.compare.show.inks import BAD, GOOD, NEITHER

@@ -39,10 +39,10 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from llmload.compare.cells import Cell
-from llmload.compare.changes import Changes
 from llmload.compare.comparison import Compared, Comparison
-from llmload.compare.rule import Rule
+from llmload.compare.ratios.cells import Cell
+from llmload.compare.ratios.changes import Changes
+from llmload.compare.rule.rule import Rule
 from llmload.compare.sides import Level, Side
 
 SCHEMA = 1

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from llmload.compare import words
-from llmload.compare.cells import Cell
 from llmload.compare.comparison import Compared
 from llmload.compare.figures import FIGURES, Figure
+from llmload.compare.ratios.cells import Cell
 from llmload.compare.show import numbers
 from llmload.compare.show.sections import Line, Section
 from llmload.compare.sides import Level

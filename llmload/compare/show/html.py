@@ -8,9 +8,9 @@ from markupsafe import Markup, escape
 
 from llmload import __version__
 from llmload.compare import words
-from llmload.compare.cells import Cell
 from llmload.compare.comparison import Compared, Comparison
 from llmload.compare.figures import Figure
+from llmload.compare.ratios.cells import Cell
 from llmload.compare.show import again, beside, gains, inks, numbers, plots, sections
 from llmload.compare.sides import Level
 from llmload.plain import one_line

@@ -3,8 +3,8 @@
 import math
 
 from llmload.compare import words
-from llmload.compare.cells import Cell
 from llmload.compare.figures import Figure
+from llmload.compare.ratios.cells import Cell
 from llmload.report.rows import ALL
 
 SIGNS = {

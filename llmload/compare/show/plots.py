@@ -11,7 +11,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from llmload.compare.comparison import Compared
-from llmload.compare.rule import Rule
+from llmload.compare.rule.rule import Rule
 from llmload.compare.show import bars, curves, radar, spreads
 from llmload.compare.show.curves import Draw
 from llmload.plain import one_line

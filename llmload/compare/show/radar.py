@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from llmload.compare import words
-from llmload.compare.rule import SIX, Ratio, Rule
+from llmload.compare.rule.rule import SIX, Ratio, Rule
 from llmload.compare.show.inks import BASELINE, CANDIDATE
 from llmload.report.facts import Floats
 

@@ -6,10 +6,10 @@ A section that has nothing to say has no lines, and no format shows it.
 from dataclasses import dataclass
 
 from llmload.compare import words
-from llmload.compare.changes import Changes
+from llmload.compare.claims.conditions import Condition
 from llmload.compare.comparison import Compared, Comparison
-from llmload.compare.conditions import Condition
-from llmload.compare.rule import Ratio
+from llmload.compare.ratios.changes import Changes
+from llmload.compare.rule.rule import Ratio
 from llmload.compare.show import numbers
 from llmload.report.grid import Head
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from llmload.compare import bootstrap, drawing, figures, intervals
+from llmload.compare import figures
 from llmload.compare.figures import Figure
-from llmload.compare.intervals import ROUNDS
-from llmload.compare.measured import Measured
+from llmload.compare.ratios import bootstrap, drawing, intervals
+from llmload.compare.ratios.intervals import ROUNDS
+from llmload.compare.ratios.measured import Measured
 from llmload.compare.sides import Level
 
 How = Literal["rounds", "requests", "requests, paired by prompt"]

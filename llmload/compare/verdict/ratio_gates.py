@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llmload.compare import figures
-from llmload.compare.cells import Cell
 from llmload.compare.comparison import GateJudged
 from llmload.compare.figures import Figure
+from llmload.compare.ratios.cells import Cell
 from llmload.exits import Stop
 from llmload.report.gates import OPERATORS
 

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from llmload.compare.cells import Cell, Deciding
-from llmload.compare.claims import Claim
-from llmload.compare.intervals import ROUNDS
+from llmload.compare.claims.claims import Claim
+from llmload.compare.ratios.cells import Cell, Deciding
+from llmload.compare.ratios.intervals import ROUNDS
 from llmload.compare.words import span, times
 from llmload.report.rows import ALL
 

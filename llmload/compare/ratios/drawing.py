@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from llmload.compare.attempts import Attempts
-from llmload.compare.bootstrap import UNITS, Floats, Ordered, Weights, quotients, shares, weights
 from llmload.compare.figures import Figure
+from llmload.compare.ratios.attempts import Attempts
+from llmload.compare.ratios.bootstrap import UNITS, Floats, Ordered, Weights, quotients, shares, weights
 from llmload.report.rows import ALL
 
 PROMPTS = 20

@@ -8,8 +8,8 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-from llmload.compare.intervals import ROUNDS
-from llmload.compare.looking import Look
+from llmload.compare.kinds.looking import Look
+from llmload.compare.ratios.intervals import ROUNDS
 from llmload.compare.sides import Level, Side
 from llmload.compare.words import percent, times
 from llmload.report.positions import RANGES

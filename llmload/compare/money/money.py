@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
-from llmload.compare import offers
-from llmload.compare.offers import Offer
+from llmload.compare.money import offers
+from llmload.compare.money.offers import Offer
 from llmload.compare.sides import Pair
 from llmload.exits import Exit, Stop
 from llmload.report import cost

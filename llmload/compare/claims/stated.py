@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from llmload.compare import phrase
-from llmload.compare.cells import Deciding
+from llmload.compare.claims import phrase
 from llmload.compare.differing import hardware as machines
 from llmload.compare.differing import serving
 from llmload.compare.differing.part import number, plain, table, tables
 from llmload.compare.figures import FIGURES
+from llmload.compare.ratios.cells import Deciding
 from llmload.compare.words import X
 from llmload.report.building import Built
 

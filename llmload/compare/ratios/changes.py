@@ -11,12 +11,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llmload.compare import intervals, words
-from llmload.compare.cells import Deciding
+from llmload.compare import words
 from llmload.compare.figures import Figure
-from llmload.compare.intervals import ROUNDS
-from llmload.compare.measured import Measured
-from llmload.compare.ratios import Ratio, Ratios
+from llmload.compare.ratios import intervals
+from llmload.compare.ratios.cells import Deciding
+from llmload.compare.ratios.intervals import ROUNDS
+from llmload.compare.ratios.measured import Measured
+from llmload.compare.ratios.ratios import Ratio, Ratios
 from llmload.compare.sides import Level, Pair
 
 Set = frozenset[str]

@@ -7,11 +7,11 @@ faster under load alone without more requests a second, so that this is told fro
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llmload.compare import capacity, cliff, posing
-from llmload.compare.cells import Cell
-from llmload.compare.holding import repeated
-from llmload.compare.looking import NOISE, Look, hedged, said, sign
+from llmload.compare.kinds import capacity, cliff, posing
+from llmload.compare.kinds.looking import NOISE, Look, hedged, said, sign
+from llmload.compare.ratios.cells import Cell
 from llmload.compare.sides import Pair
+from llmload.compare.verdict.holding import repeated
 from llmload.compare.words import percent
 
 FIRST_TOKEN = "first token"

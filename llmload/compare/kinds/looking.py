@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from llmload.compare.cells import Cell
+from llmload.compare.ratios.cells import Cell
 from llmload.compare.sides import Level, Pair
 from llmload.compare.words import change, comparatives, inverse, span, times
 

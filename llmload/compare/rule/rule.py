@@ -7,14 +7,13 @@ peak GPU memory (`memory`). What stands beside them explains them, and makes a r
 import math
 from dataclasses import dataclass
 
-from llmload.compare import memory, stability
-from llmload.compare.cells import tokens_per_event
 from llmload.compare.figures import FIGURES
-from llmload.compare.intervals import ROUNDS
-from llmload.compare.measured import Measured
-from llmload.compare.ratios import Ratios
-from llmload.compare.sides import Level, Pair, Side
-from llmload.compare.weighing import (
+from llmload.compare.ratios.cells import tokens_per_event
+from llmload.compare.ratios.intervals import ROUNDS
+from llmload.compare.ratios.measured import Measured
+from llmload.compare.ratios.ratios import Ratios
+from llmload.compare.rule import memory, stability
+from llmload.compare.rule.weighing import (
     DEPENDENT,
     RESOURCES,
     SIX,
@@ -28,6 +27,7 @@ from llmload.compare.weighing import (
     decide,
     weigh,
 )
+from llmload.compare.sides import Level, Pair, Side
 from llmload.compare.words import percent, times
 from llmload.report.rows import ALL
 

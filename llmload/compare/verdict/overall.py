@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from llmload.compare import holding
 from llmload.compare.comparison import Compared
-from llmload.compare.verdict import decided
+from llmload.compare.verdict import holding
+from llmload.compare.verdict.verdict import decided
 from llmload.compare.words import times
 from llmload.exits import Exit
 

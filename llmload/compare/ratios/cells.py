@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from llmload.compare import intervals, words
+from llmload.compare import words
 from llmload.compare.figures import FIGURES, Figure
-from llmload.compare.measured import Measured
-from llmload.compare.ratios import How, Ratio, Ratios
+from llmload.compare.ratios import intervals
+from llmload.compare.ratios.measured import Measured
+from llmload.compare.ratios.ratios import How, Ratio, Ratios
 from llmload.compare.sides import Level, Pair
 
 Word = Literal["faster", "slower", "no difference shown", "not repeated", "cannot be judged", "no word"]

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from llmload.compare.cells import Deciding
-from llmload.compare.claims import Claim
+from llmload.compare.claims.claims import Claim
+from llmload.compare.claims.stated import HOLDS, Told
+from llmload.compare.ratios.cells import Deciding
 from llmload.compare.sides import Pair, Side
-from llmload.compare.stated import HOLDS, Told
 from llmload.report import seven
 
 CONDITIONS = ("model", "input", "output limit", "hardware", "software", "concurrency", "metric")

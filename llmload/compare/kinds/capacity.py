@@ -7,8 +7,8 @@ for both. A level counts as served in every round or in none; what differs betwe
 
 from typing import Any
 
-from llmload.compare.intervals import ROUNDS
-from llmload.compare.looking import Look
+from llmload.compare.kinds.looking import Look
+from llmload.compare.ratios.intervals import ROUNDS
 from llmload.compare.sides import Level, Side
 from llmload.compare.words import percent
 

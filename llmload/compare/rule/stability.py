@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from llmload.compare import intervals
-from llmload.compare.bootstrap import DRAWS, UNITS, Floats, ends, weights
-from llmload.compare.intervals import ROUNDS
-from llmload.compare.measured import Measured
+from llmload.compare.ratios import intervals
+from llmload.compare.ratios.bootstrap import DRAWS, UNITS, Floats, ends, weights
+from llmload.compare.ratios.intervals import ROUNDS
+from llmload.compare.ratios.measured import Measured
 from llmload.compare.sides import Level
 from llmload.report.rows import ALL
 

@@ -9,16 +9,16 @@ lost more than they may, and, where a claim names no level or class, places wher
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llmload.compare import headlines, holding
 from llmload.compare.answering import Answers
-from llmload.compare.cells import Cell, Deciding
-from llmload.compare.claims import Claim
-from llmload.compare.differences import Difference
+from llmload.compare.claims.claims import Claim
+from llmload.compare.differing.differences import Difference
 from llmload.compare.figures import FIGURES
-from llmload.compare.holding import Places
-from llmload.compare.kinds import Kind
-from llmload.compare.rule import Rule
+from llmload.compare.kinds.kinds import Kind
+from llmload.compare.ratios.cells import Cell, Deciding
+from llmload.compare.rule.rule import Rule
 from llmload.compare.sides import Pair
+from llmload.compare.verdict import headlines, holding
+from llmload.compare.verdict.holding import Places
 from llmload.compare.words import claimed, percent, times
 from llmload.exits import Exit
 

@@ -6,9 +6,10 @@ request generated, in characters, is spread evenly over its events. Blank where 
 
 import numpy as np
 
-from llmload.compare import attempts, figures
-from llmload.compare.attempts import Attempts
+from llmload.compare import figures
 from llmload.compare.figures import Figure
+from llmload.compare.ratios import attempts
+from llmload.compare.ratios.attempts import Attempts
 from llmload.compare.sides import Level, Side
 from llmload.report import throughput
 from llmload.report.building import Built

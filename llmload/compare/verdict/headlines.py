@@ -6,12 +6,12 @@ Cells and phrases in, words out.
 import math
 from collections.abc import Callable, Sequence
 
-from llmload.compare import holding
-from llmload.compare.cells import Cell, Deciding
-from llmload.compare.claims import Claim
-from llmload.compare.differences import Difference
-from llmload.compare.holding import Places, Standing
+from llmload.compare.claims.claims import Claim
+from llmload.compare.differing.differences import Difference
+from llmload.compare.ratios.cells import Cell, Deciding
 from llmload.compare.sides import Pair
+from llmload.compare.verdict import holding
+from llmload.compare.verdict.holding import Places, Standing
 from llmload.compare.words import change, claimed, comparatives, inverse, span, times
 
 SHORT = 60

@@ -30,7 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from llmload.compare import figures, phrase
+from llmload.compare import figures
+from llmload.compare.claims import phrase
 from llmload.compare.figures import Figure
 from llmload.compare.words import X
 from llmload.exits import Stop

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from llmload.compare.looking import Look, hedged, said, sign
+from llmload.compare.kinds.looking import Look, hedged, said, sign
 from llmload.compare.sides import Level, Side
 from llmload.compare.words import percent
 from llmload.report.facts import Flags, Floats

@@ -1,0 +1,1 @@
+"""What each side costs (`offers`) and what the change brings (`money`)."""
