@@ -53,7 +53,7 @@ PURE = [
     "machine/gpus.py",
     "plain.py",
     "answers",
-    "compare/quality.py",
+    "compare/answering/quality.py",
     "compare/kinds",
     "compare/ratios",
     "compare/capable.py",

@@ -72,6 +72,7 @@ def main(args: Namespace) -> int:
     if args.resume is not None and not (args.baseline or args.candidate):
         args = again(args.resume)
     contest = Contest(args)
+    asking.check(args, contest.scenario)
     if not args.no_compare:
         compare.asked(args)  # what is wrong there is told before hours have passed
     if args.dry_run:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from llmload.answers.known import Known
     from llmload.answers.review import Reviewed
     from llmload.cli.questioning import Job
-    from llmload.compare.answering import Answers, Wanted
+    from llmload.compare.answering.answering import Answers, Wanted
 
 SHEET, KEY, PAGE = "review.csv", "review-key.csv", "review.html"
 
@@ -79,7 +79,7 @@ def add_asking(parser: argparse.ArgumentParser) -> None:
 
 def judging(args: Namespace) -> "Wanted":
     """What the options ask for. Raises Stop(USAGE)."""
-    from llmload.compare.answering import Wanted
+    from llmload.compare.answering.answering import Wanted
 
     return Wanted(
         facts=facts(args),

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from llmload.load import options
 
 if TYPE_CHECKING:
     from llmload.compare import comparing
+    from llmload.compare.comparison import Comparison
 
 FORMATS = ("table", "markdown", "json", "html")
 UTF8 = ("json", "html")
@@ -85,6 +87,8 @@ def run(args: argparse.Namespace, operands: list[str]) -> int:
     comparison = comparing.compute(contest, wanted)
     if contest.ab is not None and not args.no_files:
         files.write(comparison, contest.ab)
+    for path in sheets(comparison, contest.ab or Path()):
+        print(f"llmload: written {path}", file=sys.stderr)
     if args.html is not None:
         files.replace(args.html, files.FORMATS["html"](comparison))
     if args.format == "table":
@@ -95,6 +99,18 @@ def run(args: argparse.Namespace, operands: list[str]) -> int:
             outlet.as_utf8()
         sys.stdout.write(files.FORMATS[args.format](comparison))
     return comparison.exit_code
+
+
+def sheets(comparison: "Comparison", folder: Path) -> Iterator[Path]:
+    """Write the sheets of a blind review that were asked for; of several pairs each into a folder of its own."""
+    for at, item in enumerate(comparison.compared, 1):
+        place = folder if len(comparison.compared) == 1 else folder / f"review-{at}-{item.pair.candidate.name}"
+        if item.answers is not None and item.answers.sheet:
+            try:
+                place.mkdir(exist_ok=True)
+            except OSError as error:
+                raise Stop(f"{place}: cannot be made: {error.strerror}; it is for the review sheet") from error
+            yield from asking.write_sheet(item.answers, place)
 
 
 def asked(args: argparse.Namespace) -> "comparing.Wanted":

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from llmload.compare import answering, capable, questions
+from llmload.compare import capable, questions
+from llmload.compare.answering import answering
 from llmload.compare.claims import conditions
 from llmload.compare.claims.claims import Claim
 from llmload.compare.comparison import Compared, Comparison

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from llmload.compare.answering import Answers
+from llmload.compare.answering.answering import Answers
 from llmload.compare.claims.claims import Claim
 from llmload.compare.claims.conditions import Condition
 from llmload.compare.differing.differences import Difference

@@ -16,7 +16,7 @@ from llmload import ports
 from llmload.answers import known
 from llmload.answers.judging import Answer, Asked
 from llmload.cli import asking, questioning, scorer
-from llmload.compare import answering, quality
+from llmload.compare.answering import answering, quality
 from llmload.exits import Exit, Stop
 from llmload.load import reading
 from llmload.load.scenario import Scenario

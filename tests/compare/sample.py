@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from llmload.compare import words
-from llmload.compare.answering import Answers, ClassQuality, Example
+from llmload.compare.answering.answering import Answers, ClassQuality, Example
 from llmload.compare.claims.claims import Claim
 from llmload.compare.claims.conditions import Condition
 from llmload.compare.comparison import Compared, Comparison, GateJudged

@@ -9,8 +9,8 @@ import pytest
 
 from llmload.answers.judging import Answer, Asked, judge
 from llmload.answers.known import Known
-from llmload.compare import quality, recorded
-from llmload.compare.answering import Wanted, compare
+from llmload.compare.answering import quality, recorded
+from llmload.compare.answering.answering import Wanted, compare
 from llmload.compare.sides import Level, Pair, Side
 from llmload.exits import Exit, Stop
 from llmload.record import answers as kept

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from llmload.compare import questions
+from llmload.compare.answering.quality import Answers, ClassQuality
 from llmload.compare.claims.claims import Claim
 from llmload.compare.claims.conditions import CONDITIONS, Condition
 from llmload.compare.comparison import Compared
 from llmload.compare.differing.differences import Difference, Standing
 from llmload.compare.figures import FIGURES
 from llmload.compare.money import money
-from llmload.compare.quality import Answers, ClassQuality
 from llmload.compare.questions import Question
 from llmload.compare.sides import Pair, Side
 from llmload.compare.verdict.verdict import WORDS, Verdict

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmload.compare.answering import Answers
+from llmload.compare.answering.answering import Answers
 from llmload.compare.claims.claims import Claim
 from llmload.compare.differing.differences import Difference
 from llmload.compare.figures import FIGURES

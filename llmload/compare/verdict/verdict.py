@@ -9,7 +9,7 @@ lost more than they may, and, where a claim names no level or class, places wher
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llmload.compare.answering import Answers
+from llmload.compare.answering.answering import Answers
 from llmload.compare.claims.claims import Claim
 from llmload.compare.differing.differences import Difference
 from llmload.compare.figures import FIGURES

@@ -13,9 +13,9 @@ from llmload.answers import known, review, scoring, telling
 from llmload.answers.judging import Answer, Asked, Judged, judge
 from llmload.answers.known import Known
 from llmload.answers.review import Reviewed
-from llmload.compare import quality, recorded
-from llmload.compare.quality import Answers, ClassQuality, Example, Lost
-from llmload.compare.recorded import Gathered
+from llmload.compare.answering import quality, recorded
+from llmload.compare.answering.quality import Answers, ClassQuality, Example, Lost
+from llmload.compare.answering.recorded import Gathered
 from llmload.compare.sides import Pair
 from llmload.exits import Exit, Stop
 from llmload.record import answers as kept
