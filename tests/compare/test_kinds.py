@@ -224,6 +224,16 @@ def test_another_tokenizer_is_no_shorter_answer(tmp_path: Path) -> None:
     assert kinds.SHORTER_ANSWERS not in keys(found)
 
 
+def test_smaller_tokens_pose_as_speed(tmp_path: Path) -> None:
+    """Twice the tokens a second, each with half the characters: no character more a second."""
+    found = played(tmp_path, {"itl_ms": 5, "chars_per_token": 2.1})
+    assert kinds.SMALLER_TOKENS in keys(found)
+    said = words(found, kinds.SMALLER_TOKENS)
+    assert "smaller tokens pose as speed: at 32 in flight output tokens per s" in said
+    assert "a token of the candidate has 2.1 characters, one of the baseline 4.2" in said
+    assert kinds.SMALLER_TOKENS not in keys(played(tmp_path / "same", {"itl_ms": 5}))
+
+
 LONG = {"steps": (1, 8), "requests": 30, "workloads": {"long": {"tokens": 400, "prompt_spread": 0.1}}}
 
 

@@ -24,11 +24,19 @@ class Case:
 
 CASES = {
     "decode": Case(("--itl-ms", "15"), (), "1,8", ("--claim", "1.5x decode"), "supported", 0, ("decod",)),
-    "throughput": Case(("--slots", "4"), (), "1,16", ("--claim", "3x tokens@16"), "supported", 0, ("not the user",)),
+    "throughput": Case(
+        ("--slots", "4"), (), "1,16", ("--claim", "3x tokens@16"), "supported", 0, ("only throughput rose",)
+    ),
     "failing": Case((), ("--failures", "429=0.3"), "1,8", ("--claim", "1.2x e2e_p95"), "not supported", 1, ("fail",)),
     "shorter": Case((), ("--answer-tokens", "fixed:20"), "1,8", (), "not comparable", 4, ("shorter answers",)),
     "tokenizer": Case(
-        (), ("--letters-per-token", "3", "--itl-ms", "5"), "1,8", (), "not comparable", 4, ("tokenizer",)
+        (),
+        ("--letters-per-token", "3", "--itl-ms", "5"),
+        "1,8",
+        (),
+        "not comparable",
+        4,
+        ("tokenizer", "smaller tokens"),
     ),
     "equal": Case((), (), "1,8", ("--claim", "14x e2e_p95"), "not supported", 1, ()),
     "cliff": Case(

@@ -31,12 +31,13 @@ CAPACITY_ONLY = "capacity only"
 SHORT_OUTPUTS = "short outputs only"
 CLIFF = "cliff"
 SHORTER_ANSWERS = "shorter answers"
+SMALLER_TOKENS = "smaller tokens"
 FAILING_FAST = "failing fast"
 NOTHING = "nothing"
 
 KEYS = (
     FIRST_TOKEN, DECODING, BOTH, PREFILL_ONLY, DECODE_ONLY, WHOLE, THROUGHPUT, UNDER_LOAD, HIGH_LOAD, LOW_LOAD,
-    GROWS, FADES, CAPACITY, CAPACITY_ONLY, SHORT_OUTPUTS, CLIFF, SHORTER_ANSWERS, FAILING_FAST, NOTHING,
+    GROWS, FADES, CAPACITY, CAPACITY_ONLY, SHORT_OUTPUTS, CLIFF, SHORTER_ANSWERS, SMALLER_TOKENS, FAILING_FAST, NOTHING,
 )  # fmt: skip
 """Every kind there is. `… only` says that the other part shows no difference."""
 
@@ -73,6 +74,8 @@ def tell(pair: Pair, cells: Sequence[Cell]) -> tuple[Kind, ...]:
         found.append(Kind(SHORT_OUTPUTS if fall.short_only else CLIFF, fall.words, doubt=True))
     if shorter is not None:
         found.append(Kind(SHORTER_ANSWERS, shorter.words, doubt=True))
+    if (words := posing.smaller_tokens(look)) is not None:
+        found.append(Kind(SMALLER_TOKENS, words, doubt=True))
     if (words := posing.failing(look)) is not None:
         found.append(Kind(FAILING_FAST, words, doubt=True))
     return tuple(found) if gained else (_nothing(look), *found)

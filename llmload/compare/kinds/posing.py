@@ -1,4 +1,4 @@
-"""What poses as speed: shorter answers, and failing fast. Rows and records of the runs in, sentences out."""
+"""What poses as speed: shorter answers, smaller tokens, failing fast. Rows and records of the runs in, words out."""
 
 from dataclasses import dataclass
 
@@ -48,6 +48,30 @@ def shorter(look: Look) -> Shorter | None:
         speed = f", {said(each)}" if each is not None else ""
         return Shorter(alone, hedged(f"{what}: at {level.words} they have {sizes}; {said(whole)}{speed}", whole, each))
     return None
+
+
+def smaller_tokens(look: Look) -> str | None:
+    """Tokens with fewer characters, at the highest level at which more tokens came; None where there are none."""
+    for level in reversed(look.pair.levels):
+        brought, chars = look.cell("tokens", level), look.cell("chars", level)
+        if brought is None or chars is None or sign(brought) != 1:
+            continue
+        sizes = [_size(side, level) for side in (look.pair.baseline, look.pair.candidate)]
+        theirs, ours = sizes
+        if not theirs or not ours or ours / theirs >= SHORTER:
+            continue
+        words = (
+            f"Smaller tokens pose as speed: at {level.words} {said(brought)}, but {said(chars)}; a token of the "
+            f"candidate has {ours:.1f} characters, one of the baseline {theirs:.1f}"
+        )
+        return hedged(words, brought, chars)
+    return None
+
+
+def _size(side: Side, level: Level) -> float | None:
+    """Characters of a token, over the successes of all rounds."""
+    chars, tokens = _mean(side, level, "output_chars"), _mean(side, level, "output_tokens")
+    return chars / tokens if chars and tokens else None
 
 
 def failing(look: Look) -> str | None:
