@@ -288,6 +288,16 @@ def test_what_the_tolerance_alone_supports_is_said() -> None:
     assert judge([decider(13.6, 13.4, 13.9)], claim(), tolerance=0.01).word == "direction confirmed, size not"
 
 
+def test_a_claim_of_a_gain_is_not_held_by_none() -> None:
+    """3 % faster less 5 % of tolerance would be 2 % slower: a gain must be shown; `1x` claims none."""
+    assert judge([decider(1.0, 0.985, 1.02)], claim(1.03)).word == "not supported"
+    assert judge([decider(1.0, 1.0, 1.0)], claim(1.03)).word == "not supported"
+    assert judge([decider(1.02, 0.99, 1.05)], claim(1.03)).word == "cannot be judged"
+    assert judge([decider(1.02, 1.005, 1.04)], claim(1.03)).word == "supported"
+    assert judge([decider(1.2, 0.9, 1.6)], claim(1.5), tolerance=0.5).word == "cannot be judged"
+    assert judge([decider(1.0, 0.96, 1.04)], claim(1.0)).word == "supported"
+
+
 def _x(text: str) -> str:
     return text.replace(X, "x")
 

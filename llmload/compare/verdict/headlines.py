@@ -105,7 +105,7 @@ def of_claim(pair: Pair, cell: Cell, claim: Claim, tolerance: float, places: Pla
         holds = f"{factor} {cell.figure.words} holds {here}; not {elsewhere}"
         return "partly", f"partly: {holds}"
     found = holding.standing(cell, claim.factor, tolerance)
-    word, sentence = CLAIM[found](pair, cell, factor, claimed(claim.factor * (1 - tolerance)))
+    word, sentence = CLAIM[found](pair, cell, factor, claimed(holding.least(claim.factor, tolerance)))
     return word, f"{word}: {sentence}"
 
 

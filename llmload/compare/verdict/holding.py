@@ -2,7 +2,7 @@
 
 With the factor F that is claimed, the 95 % interval [low, high] of the gain and a tolerance (5 %):
 
-    holds       low >= F (1 - tolerance): the claim may be this much too round
+    holds       low >= F (1 - tolerance): the claim may be this much too round; a gain must be shown, though (low > 1)
     direction   low > 1 and high < F: better, and not by so much
     fails       high < F otherwise
     unsure      the interval reaches F, and as well lies far below it
@@ -47,11 +47,17 @@ def standing(cell: Cell, factor: float, tolerance: float) -> Standing:
         return "unsure"
     if math.isinf(cell.low):
         return "direction"
-    if cell.low >= factor * (1 - tolerance):
+    if cell.low >= least(factor, tolerance) and (cell.low > 1 or factor <= 1):
         return "holds"
     if cell.high >= factor:
         return "unsure"
     return "direction" if cell.low > 1 else "fails"
+
+
+def least(factor: float, tolerance: float) -> float:
+    """From which gain on a factor is taken as held: what claims a gain is never held by none."""
+    reached = factor * (1 - tolerance)
+    return reached if factor <= 1 else max(reached, 1.0)
 
 
 def places(claim: Claim, deciding: Deciding, cells: Sequence[Cell], tolerance: float) -> Places:
@@ -87,7 +93,7 @@ def _is(cell: Cell, deciding: Deciding) -> bool:
 
 def misses(cell: Cell, factor: float, tolerance: float) -> bool:
     """Whether it lies below the claim by more than the tolerance, however it is read."""
-    return cell.high is not None and cell.high < factor * (1 - tolerance)
+    return cell.high is not None and cell.high < least(factor, tolerance)
 
 
 def figures(cell: Cell) -> str:

@@ -136,7 +136,7 @@ def _tolerated(word: str, cell: Cell, claim: Claim, tolerance: float) -> list[st
     """That a claim was supported by the tolerance alone."""
     if not word.startswith("supported") or cell.low is None or cell.low >= claim.factor:
         return []
-    least = claimed(claim.factor * (1 - tolerance))
+    least = claimed(holding.least(claim.factor, tolerance))
     held = f"{claimed(claim.factor)} is taken as held from {least} on ({percent(tolerance)} of tolerance)"
     return [f"the interval begins at {times(cell.low)}: {held}"]
 
