@@ -30,6 +30,8 @@ from llmload.send import target
 SCENARIO = "scenario.json"
 """The scenario of all rounds, resolved, with the lengths of prompts as soon as they are known."""
 MOST_ROUNDS = 100
+LAST_ROUND = 255
+"""Of a scenario."""
 OF_SIDE = ("model", "set", "gpu", "server-metrics", "server-log")
 """Options of a run that each side may have for itself."""
 NOT_HERE = {"--load", "--run-folder", "--observer-check", "--no-report"}
@@ -132,10 +134,22 @@ class Contest:
             self.check_same()
         if not self.scenario.load.levels:
             raise Stop(f"{args.scenario}: has no steps to run")
+        if self.head_round(CANDIDATE, args.rounds - 1) > LAST_ROUND:
+            raise Stop(
+                f"round={self.scenario.round}: the last of these rounds would be above {LAST_ROUND}; begin lower"
+            )
         for side in SIDES:
             run.read(self.words(side, 0, made=args.resume is not None), self.hosts[side])
 
     # What is run
+
+    def head_round(self, side: str, round_: int) -> int:
+        """The scenario's round of a run, which gives its prompts their heads: the same for both sides.
+
+        But where both are one endpoint, whose prefix cache would answer the second of two runs from the first.
+        """
+        own = MOST_ROUNDS if side == CANDIDATE and self.urls[BASELINE] == self.urls[CANDIDATE] else 0
+        return self.scenario.round + own + round_
 
     def words(self, side: str, round_: int, *, made: bool = True) -> Namespace:
         """The options of one run, as of `llmload run`. `made`: whether the scenario of all runs is written already."""
@@ -146,7 +160,7 @@ class Contest:
         own.model = getattr(self.args, f"{side}_model") or own.model
         own.set = [
             *(own.set or ()),
-            f"round={self.scenario.round + round_}",
+            f"round={self.head_round(side, round_)}",
             *(getattr(self.args, f"{side}_set") or ()),
         ]
         own.gpu = [*(self.args.gpu or ()), *(getattr(self.args, f"{side}_gpu") or ())]

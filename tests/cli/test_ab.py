@@ -104,6 +104,18 @@ def test_rounds_change_places_and_share_their_prompts(played: Played, capsys: py
     assert "OK          E2E p95 12.3 ms at 2 in flight  7 of 9 ok" in out
 
 
+def test_one_endpoint_never_gets_a_prompt_with_its_head_twice(
+    played: Played, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A prefix cache would answer the second side of an A/A from the first: each side has heads of its own."""
+    words = ("quick.toml", "--baseline", A, "--candidate", A, "--no-compare", "--pause", "0")
+    assert obey(["ab", *words]) == 0
+    assert [scenario.round for _, scenario, _ in played.asked] == [0, 100, 101, 1, 2, 102]
+    assert obey(["ab", *words, "--set", "round=200"]) == 2
+    assert obey(["ab", *BOTH, "--set", "round=254"]) == 2
+    assert "round=254: the last of these rounds would be above 255; begin lower" in capsys.readouterr().err
+
+
 def test_each_side_has_its_own_options(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
     """On top of what is for both; the key of each comes from its own variable."""
     words = (
