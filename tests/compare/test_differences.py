@@ -383,6 +383,13 @@ def test_health(played: Maker, run: Built) -> None:
     assert (item.name, item.baseline, item.candidate) == (
         "generator", "generator-bound levels none", "generator-bound levels 4"
     )  # fmt: skip
+    rows = [row | {"planned": 80, "not_sent": 20} for row in run.summary["rows"]]
+    assert differences.health(pair_of(run, replace(run, summary=run.summary | {"rows": rows}))) == (
+        (
+            "25 % of the candidate's 80 planned requests were not sent at 4 in flight, too many being in flight: no "
+            "percentile here counts them"
+        ),
+    )
     rounds = tuple(altered(run, scenario__round=n) for n in (0, 1, 3))
     assert differences.health(pair_of(rounds, rounds))[0] == (
         "the baseline has no round 2, though it has later ones: skipped, or taken out"

@@ -58,11 +58,23 @@ def share(side: Side, level: Level, workload: str = "all") -> tuple[int, int]:
     return failed, attempts
 
 
+def _unsent(side: Side, level: Level) -> tuple[int, int]:
+    """Arrivals that were planned and not sent, and all that were planned, all rounds together."""
+    rows = [row for at in range(len(side.rounds)) if (row := side.row(at, level, "all")) is not None]
+    return sum(row["not_sent"] for row in rows), sum(row["planned"] for row in rows)
+
+
 def _failures(pair: Pair) -> Iterator[str]:
-    """Failures over 1 %, and shares of failures that are unlike, at the levels that both have."""
+    """Failures over 1 %, arrivals not sent, and shares of failures that are unlike, at the levels that both have."""
     for level in pair.levels:
         shares = []
         for role, side in (("baseline", pair.baseline), ("candidate", pair.candidate)):
+            unsent, planned = _unsent(side, level)
+            if planned and unsent / planned > FAILURES:
+                yield (
+                    f"{percent(unsent / planned)} of the {role}'s {planned:,} planned requests were not sent at "
+                    f"{level.words}, too many being in flight: no percentile here counts them"
+                )
             failed, attempts = share(side, level)
             shares.append(failed / attempts if attempts else None)
             if attempts and failed / attempts > FAILURES:
