@@ -60,7 +60,7 @@ def inverse(ratio: float | None) -> float | None:
 
 def claimed(factor: float) -> str:
     """A factor as it was claimed, with no digit that nobody said, nor more than four: `14x`, `1.5x`."""
-    return f"{factor:.4g}{X}"
+    return f"{factor:,.0f}{X}" if factor >= 1000 else f"{factor:.4g}{X}"
 
 
 def comparatives(figure: Figure) -> tuple[str, str]:

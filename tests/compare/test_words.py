@@ -80,6 +80,7 @@ def test_spans() -> None:
 def test_claims_are_written_as_they_were_said() -> None:
     """No digit that nobody said."""
     assert [words.claimed(factor) for factor in (14.0, 1.5, 2.25)] == [f"{x}{words.X}" for x in ("14", "1.5", "2.25")]
+    assert [words.claimed(factor) for factor in (1234.0, 20_000.0)] == [f"1,234{words.X}", f"20,000{words.X}"]
 
 
 @given(st.floats(1e-3, 1e4), st.floats(1e-3, 1e4))

@@ -13,8 +13,8 @@ def comparing(comparison: Comparison, compared: Compared) -> str:
     words = ["llmload", "compare", *(_operand(side) for side in (compared.pair.baseline, compared.pair.candidate))]
     if comparison.claim is not None:
         words += ["--claim", _phrase(comparison.claim)]
-    if compared.deciding.level.concurrency is not None:
-        words += ["--concurrency", str(compared.deciding.level.concurrency)]
+    level = compared.deciding.level
+    words += ["--concurrency", str(level.rate if level.concurrency is None else level.concurrency)]
     if compared.deciding.workload != ALL:
         words += ["--workload", compared.deciding.workload]
     declared = {
@@ -31,7 +31,7 @@ def comparing(comparison: Comparison, compared: Compared) -> str:
 def _phrase(claim: Claim) -> str:
     """A claim in its short form, whatever form it came in."""
     where = "" if claim.concurrency is None else f"@{claim.concurrency:g}"
-    return f"{claim.factor:g}x {claim.figure.key}{where}" + (f" {claim.workload}" if claim.workload else "")
+    return f"{claim.factor:.10g}x {claim.figure.key}{where}" + (f" {claim.workload}" if claim.workload else "")
 
 
 def _operand(side: Side) -> str:
