@@ -31,6 +31,7 @@ PURE = [
     "load/plan.py",
     "load/prompts.py",
     "load/rateplan.py",
+    "chance.py",
     "exits.py",
     "gather/dcgm.py",
     "gather/engines.py",
@@ -184,7 +185,7 @@ ORDER = {
 }
 """Which parts of llmload each part may import, besides itself and what stands above all of them."""
 
-ABOVE = {"__version__", "exits", "handover", "here", "plain", "ports"}
+ABOVE = {"__version__", "chance", "exits", "handover", "here", "plain", "ports"}
 """Files of the package itself: one idea each, and they import nothing of llmload."""
 
 

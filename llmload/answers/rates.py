@@ -7,10 +7,7 @@ from math import sqrt
 import numpy as np
 from scipy import stats
 
-Z = 1.959963984540054
-"""The normal distribution's 97.5 % point."""
-
-Interval = tuple[float, float]
+from llmload.chance import Interval, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +19,6 @@ class Loss:
     """None: too few answers for one."""
     p: float
     """Chance of a difference as large where there is none, two-sided."""
-
-
-def wilson(hits: int, n: int) -> Interval:
-    """Wilson's score interval of a share (Wilson 1927), without continuity correction; n at least 1."""
-    share, square = hits / n, Z * Z
-    middle = (share + square / (2 * n)) / (1 + square / n)
-    half = Z / (1 + square / n) * sqrt(share * (1 - share) / n + square / (4 * n * n))
-    return (max(0.0, middle - half) if hits else 0.0), (min(1.0, middle + half) if hits < n else 1.0)
 
 
 def paired(pairs: Sequence[tuple[bool, bool]]) -> Loss | None:
@@ -84,13 +73,3 @@ def sign(wins: int, losses: int) -> tuple[Interval | None, float]:
     if not n:
         return None, 1.0
     return wilson(wins, n), float(stats.binomtest(wins, n).pvalue)
-
-
-def holm(chances: Sequence[float]) -> list[float]:
-    """Chances corrected for their number (Holm 1979), in the same order."""
-    corrected = [1.0] * len(chances)
-    so_far = 0.0
-    for rank, at in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
-        so_far = max(so_far, min(1.0, chances[at] * (len(chances) - rank)))
-        corrected[at] = so_far
-    return corrected

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from html import escape
 
 from llmload.answers.judging import Asked
-from llmload.answers.rates import Interval, sign
+from llmload.answers.rates import sign
 from llmload.answers.scoring import sides, swapped
+from llmload.chance import Interval
 from llmload.exits import Stop
 
 COLUMNS = ("number", "workload", "prompt", "A", "B", "better")

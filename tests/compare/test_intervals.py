@@ -1,4 +1,4 @@
-"""Intervals by hand and against the slow way: bootstraps value by value, Student's t of the tables, Holm."""
+"""Intervals by hand and against the slow way: bootstraps value by value, Student's t of the tables."""
 
 import math
 
@@ -138,23 +138,6 @@ def test_a_variation_that_is_known_is_not_forgotten_where_a_few_rounds_are_alike
     assert found.low < 1 < found.high
     error = 0.1 * math.sqrt(2 / 3)
     assert math.log(found.high) == pytest.approx(0.1 + stats.t.ppf(0.975, 4) * error)
-
-
-def test_holm_by_hand() -> None:
-    """0.01 times 4, 0.02 times 3, 0.03 times 2 (which is no less than the one before), 0.4 times 1."""
-    assert intervals.holm([0.4, 0.01, 0.03, 0.02]) == pytest.approx([0.4, 0.04, 0.06, 0.06])
-    assert intervals.holm([0.9, 0.8]) == [1.0, 1.0]
-    assert intervals.holm([]) == []
-
-
-@given(st.lists(st.floats(0, 1), max_size=30))
-def test_holm_never_makes_a_chance_smaller_nor_changes_their_order(chances: list[float]) -> None:
-    """And lies between the chance itself and Bonferroni's."""
-    found = intervals.holm(chances)
-    for chance, corrected in zip(chances, found, strict=True):
-        assert chance <= corrected <= min(1.0, chance * len(chances)) + 1e-12
-    order = sorted(range(len(chances)), key=lambda at: chances[at])
-    assert [found[at] for at in order] == sorted(found)
 
 
 def attempts(e2e: np.ndarray, prompts: list[str | None] | None = None, gaps: int = 0, step: float = 1.0) -> Attempts:

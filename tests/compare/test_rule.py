@@ -134,12 +134,6 @@ def test_lost_success() -> None:
     assert weigh(good, Success(0, 0), ALL_OK)[0] == "cannot be judged"
 
 
-def test_wilson_by_hand() -> None:
-    """Wilson (1927): 81 of 263, as in Newcombe's table: 0.2553 to 0.3662."""
-    low, high = weighing.wilson(Success(81, 263))
-    assert (round(low, 4), round(high, 4)) == (0.2553, 0.3662)
-
-
 def test_limits_that_make_no_rule() -> None:
     """Said at once."""
     for bad in ({"gain": math.nan}, {"least": -1.0}, {"success_points": math.inf}, {"gain": 0.9}):

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from llmload.answers import rates
 from llmload.answers.judging import FAULTS, Asked, Judged
-from llmload.answers.rates import Interval, Loss
+from llmload.answers.rates import Loss
 from llmload.answers.review import Reviewed
+from llmload.chance import Interval, holm, wilson
 
 SURE = 0.05
 """A loss is shown if its chance (see `classes`) is at most this."""
@@ -123,7 +124,7 @@ def classes(
         found.append(_class(ALL, judged, usual, [both for name in names for both in scores.get(name, ())]))
     chances = [lost.loss.p for one in found for lost in one.lost]
     main = len(chances) - len(found[-1].lost) if found else 0
-    others = rates.holm(chances[:main] + chances[main + 1 :])
+    others = holm(chances[:main] + chances[main + 1 :])
     sure = iter([*others[:main], *chances[main : main + 1], *others[main:]])
     return tuple(replace(one, lost=tuple(_told(lost, next(sure)) for lost in one.lost)) for one in found)
 
@@ -175,7 +176,7 @@ def _lost(what: str, pairs: Sequence[tuple[bool, bool]], limit: float) -> list[L
 def _intervals(right: Sequence[tuple[bool, bool]]) -> tuple[Interval | None, Interval | None]:
     if not right:
         return None, None
-    return rates.wilson(sum(a for a, _ in right), len(right)), rates.wilson(sum(b for _, b in right), len(right))
+    return wilson(sum(a for a, _ in right), len(right)), wilson(sum(b for _, b in right), len(right))
 
 
 def _troubles(judged: Sequence[Judged]) -> tuple[tuple[str, int, int], ...]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from llmload.chance import holm
 from llmload.compare import words
 from llmload.compare.figures import FIGURES, Figure
 from llmload.compare.ratios import intervals
@@ -157,7 +158,7 @@ def _chance(p: float) -> str:
 def _corrected(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     """The cells with the chances of all but the deciding one corrected, and words as these allow."""
     many = [at for at, cell in enumerate(cells) if cell.p is not None and not cell.deciding]
-    corrected = dict(zip(many, intervals.holm([cells[at].p or 0.0 for at in many]), strict=True))
+    corrected = dict(zip(many, holm([cells[at].p or 0.0 for at in many]), strict=True))
     return tuple(
         cell if at not in corrected else _judged(cell, corrected[at], len(many)) for at, cell in enumerate(cells)
     )

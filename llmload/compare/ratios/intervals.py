@@ -1,4 +1,4 @@
-"""Intervals over rounds: Student's t on logarithms, and Holm's correction. Numbers only; pure.
+"""Intervals over rounds: Student's t on logarithms. Numbers only; pure.
 
 Runs of one and the same server differ from one another by more than their requests let one expect, so that rounds, not
 requests, are counted here. The noise of a run is a factor on its speed: logarithms make it a sum, and a ratio of two
@@ -10,8 +10,7 @@ sides a difference of means, of which Student's t gives the interval.
   steady. Student's pooled t would find a little more (of a true 10 % at a noise of 2 % and 3 + 3 rounds 99 of 100
   against 96), and cry wolf in 7 to 11 of 100 where one side is steadier than the other; Welch's stays at 3 to 5.
 
-Sources: B. L. Welch, Biometrika 34 (1947); F. E. Satterthwaite, Biometrics Bulletin 2 (1946) for more than two groups;
-S. Holm, Scandinavian Journal of Statistics 6 (1979).
+Sources: B. L. Welch, Biometrika 34 (1947); F. E. Satterthwaite, Biometrics Bulletin 2 (1946) for more than two groups.
 """
 
 import math
@@ -69,16 +68,3 @@ def _exp(value: float) -> float:
 def _variance(group: Sequence[float]) -> float:
     mean = math.fsum(group) / len(group)
     return math.fsum((value - mean) ** 2 for value in group) / (len(group) - 1)
-
-
-def holm(chances: Sequence[float]) -> list[float]:
-    """Chances as corrected for their number, in the same order: the chance that any of them is a false alarm.
-
-    The smallest times n, the next times n - 1 and so on, never below the one before it, never above 1.
-    """
-    found = [0.0] * len(chances)
-    highest = 0.0
-    for place, at in enumerate(sorted(range(len(chances)), key=lambda at: chances[at])):
-        highest = max(highest, min(1.0, chances[at] * (len(chances) - place)))
-        found[at] = highest
-    return found

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from llmload.chance import newcombe
 from llmload.compare.words import number, percent, span, times
 from llmload.exits import Stop
 
@@ -137,25 +138,13 @@ def _straddles(low: float | None, high: float | None, limits: Limits) -> bool:
 def _loss(baseline: Success, candidate: Success) -> tuple[float, float, str]:
     """Points by which the success share fell, at least and as counted, and in words.
 
-    The least is the low end of Newcombe's interval of a difference of two shares (Statistics in Medicine 17, 1998,
-    method 10), from Wilson's of each.
+    The least is the low end of Newcombe's interval.
     """
     before, after = baseline.share, candidate.share
     if before is None or after is None:
         return 0.0, 0.0, "not known"
-    low_before, _ = wilson(baseline)
-    _, high_after = wilson(candidate)
-    difference = before - after
-    least = difference - math.sqrt((before - low_before) ** 2 + (high_after - after) ** 2)
-    return 100 * least, round(100 * difference, 9), f"{percent(after)} against {percent(before)}"
-
-
-def wilson(success: Success) -> tuple[float, float]:
-    """The 95 % interval of a share."""
-    z, n, share = 1.959964, success.of, success.ok / success.of
-    middle = share + z * z / (2 * n)
-    reach = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return (middle - reach) / (1 + z * z / n), (middle + reach) / (1 + z * z / n)
+    least, _ = newcombe((baseline.ok, baseline.of), (candidate.ok, candidate.of))
+    return 100 * least, round(100 * (before - after), 9), f"{percent(after)} against {percent(before)}"
 
 
 def _said(ratio: Ratio) -> str:

@@ -21,6 +21,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from llmload.chance import newcombe
+
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
@@ -109,17 +111,5 @@ def normal(comparisons: int) -> float:
 
 def shares(failed: int, of: int, first_failed: int, first_of: int, comparisons: int) -> Change:
     """The difference of two shares, in parts of 1, with Newcombe's interval (from Wilson's of each share)."""
-    z = normal(comparisons)
-    share, low, high = _wilson(failed, of, z)
-    first, first_low, first_high = _wilson(first_failed, first_of, z)
-    off = share - first
-    return Change(
-        off, off - math.hypot(share - low, first_high - first), off + math.hypot(high - share, first - first_low)
-    )
-
-
-def _wilson(k: int, n: int, z: float) -> tuple[float, float, float]:
-    """A share k / n with Wilson's interval."""
-    share = k / n
-    middle, half = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return share, max(0.0, (middle - half) / (1 + z * z / n)), min(1.0, (middle + half) / (1 + z * z / n))
+    low, high = newcombe((failed, of), (first_failed, first_of), normal(comparisons))
+    return Change(failed / of - first_failed / first_of, low, high)
