@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from llmload.compare.differing.part import Hold, Texts
 from llmload.report.building import Built
@@ -41,14 +42,16 @@ def _of(built: Built, column: str) -> dict[Cell, Sums] | None:
     known = facts.ok & ~np.isnan(values)
     levels = {item.index: item for item in facts.steps if item.asked is not None}
     found: dict[Cell, Sums] = {}
-    rows = zip(
-        facts.words("workload")[known], facts.words("prompt")[known], step[known], values[known].tolist(), strict=True
-    )
-    for workload, prompt, index, length in rows:
+    places = [facts.words("workload")[known], step[known], facts.words("prompt")[known]]
+    lengths = pd.DataFrame({"length": values[known], "square": values[known] ** 2})
+    grouped = lengths.groupby(places, sort=False, dropna=False)
+    sums = grouped.agg(n=("length", "size"), total=("length", "sum"), squares=("square", "sum"))
+    for (workload, index, prompt), *row in sums.itertuples(name=None):
         level = levels.get(int(index))
         if level is not None:
             cell = found.setdefault((str(workload), float(level.asked or 0.0), level.words), {})
-            cell[prompt] = _plus(cell.get(prompt, (0, 0.0, 0.0)), (1, length, length * length))
+            name = prompt if isinstance(prompt, str) else None
+            cell[name] = _plus(cell.get(name, (0, 0.0, 0.0)), (row[0], row[1], row[2]))
     return found or None
 
 

@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from llmload.compare.differing import prompts
 from llmload.compare.differing.part import (
@@ -111,11 +112,14 @@ def counted(built: Built) -> dict[str, dict[Any, float]] | None:
     facts = built.facts
     told_by = facts.measured & facts.is_("input_tokens_source", "server") & (facts.numbers("input_tokens") > 0)
     identity = prompts.identities(built)
-    names, classes = facts.words("prompt")[told_by], facts.words("workload")[told_by]
-    sums: dict[Any, list[float]] = {}
-    for name, workload, tokens in zip(names, classes, facts.numbers("input_tokens")[told_by], strict=True):
-        sums.setdefault(identity(workload, name), []).append(tokens)
-    requests = {key: float(np.mean(values)) for key, values in sums.items()}
+    places = [facts.words("workload")[told_by], facts.words("prompt")[told_by]]
+    grouped = pd.Series(facts.numbers("input_tokens")[told_by]).groupby(places, sort=False, dropna=False)
+    sums: dict[Any, tuple[int, float]] = {}
+    for (workload, name), n, total in grouped.agg(["size", "sum"]).itertuples(name=None):
+        key = identity(workload, name if isinstance(name, str) else None)
+        before = sums.get(key, (0, 0.0))
+        sums[key] = before[0] + n, before[1] + total
+    requests = {key: total / n for key, (n, total) in sums.items()}
     found = {"texts": prompts.counted(built), "requests": requests}
     return found if any(found.values()) else None
 
