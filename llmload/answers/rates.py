@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from scipy import stats
 
 from llmload.chance import Interval, wilson
 
@@ -61,9 +60,11 @@ def mean(pairs: Sequence[tuple[float, float]]) -> Loss | None:
     middle, n = float(apart.mean()), len(apart)
     if n < 2:
         return Loss(middle, None, 1.0)
+    from scipy.special import stdtr, stdtrit  # slow to import, and seldom needed
+
     error = float(apart.std(ddof=1)) / sqrt(n)
-    half = float(stats.t.ppf(0.975, n - 1)) * error
-    p = 2 * float(stats.t.sf(abs(middle) / error, n - 1)) if error else float(middle == 0)
+    half = float(stdtrit(n - 1, 0.975)) * error
+    p = 2 * float(stdtr(n - 1, -abs(middle) / error)) if error else float(middle == 0)
     return Loss(middle, (middle - half, middle + half), p)
 
 
@@ -72,4 +73,6 @@ def sign(wins: int, losses: int) -> tuple[Interval | None, float]:
     n = wins + losses
     if not n:
         return None, 1.0
-    return wilson(wins, n), float(stats.binomtest(wins, n).pvalue)
+    from scipy.special import bdtr  # slow to import, and seldom needed
+
+    return wilson(wins, n), min(1.0, 2 * float(bdtr(min(wins, losses), n, 0.5)))
