@@ -154,12 +154,16 @@ def _said(ratio: Ratio) -> str:
 
 def _missing(missing: Sequence[Ratio], *, whatever: bool) -> tuple[str, ...]:
     """Why nothing can be judged; and that it would be refused all the same."""
-    names = [ratio.name for ratio in missing]
-    told = "; ".join(f"{ratio.name}: {ratio.words}" for ratio in missing) or "no attempt was counted on one side"
-    if names == [RESOURCES]:
-        told = NO_GPU if missing[0].words == UNMEASURED else f"{NO_GPU}: {missing[0].words}"
+    told = "; ".join(map(_lacking, missing)) or "no attempt was counted on one side"
     also = "the other ratios and the success share would be refused whatever the missing one is"
     return (told, also) if whatever else (told,)
+
+
+def _lacking(ratio: Ratio) -> str:
+    """Why a ratio cannot be told."""
+    if ratio.name != RESOURCES:
+        return f"{ratio.name}: {ratio.words}"
+    return NO_GPU if ratio.words == UNMEASURED else f"{NO_GPU}: {ratio.words}"
 
 
 def _acceptance(ratios: Sequence[Ratio], lows: Sequence[float | None], share: str, limits: Limits) -> str:
