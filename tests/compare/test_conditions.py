@@ -1,11 +1,13 @@
 """The seven conditions: what a claimant stated, held against what the runs had, as far as a machine can tell."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from llmload.compare import sides
 from llmload.compare.claims import claims, conditions, stated
 from llmload.compare.figures import FIGURES
 from llmload.compare.ratios.cells import Deciding
@@ -201,3 +203,16 @@ def test_any_text_can_be_stated(run: Built, text: str) -> None:
         standing, why = hold(text, run, E2E)
         assert standing in conditions.WORST
         assert why.isprintable()
+
+
+def test_means_of_rounds_make_no_second_text(tmp_path: Path) -> None:
+    """Rounds whose prompts came out at 200 and 201 tokens had one input; other levels are two, and both stand."""
+    rounds = [
+        building.compute(folders.make(tmp_path / f"r{n}", seed=n, requests=20, input_tokens=n, steps=steps))
+        for n, steps in ((200, (1,)), (205, (1, 8)))
+    ]
+    side = sides.Side("baseline", tuple(rounds))
+    pair = sides.Pair("s", side, side, (Level(1, None),), (), ("short", "all"), interleaved=False)
+    found = {item.name: item for item in conditions.against(None, pair, E2E)}
+    assert found["input"].baseline == next(one.text for one in seven.of(rounds[0].facts) if one.name == "input")
+    assert (found["concurrency"].baseline or "").count(" | ") == 1

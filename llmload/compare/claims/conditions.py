@@ -3,6 +3,7 @@
 What the runs had is told in the words of `report.seven`; whether that is what was stated is `stated`.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -30,6 +31,9 @@ DECIDED = ("concurrency", "metric")
 """What the deciding cell has, and no side."""
 CHANGING = ("model", "hardware", "software")
 """What a claim may be about: it is then stated of the candidate, and the baseline is another by intention."""
+MEASURED = ("input", "output limit")
+"""What has means of the run in it."""
+_NUMBER = re.compile(r"\d[\d,.]*")
 WORST = ("differs", "unknown", "cannot be told", "as stated")
 """Which of two standings a condition has that both sides, or rounds, do not share."""
 
@@ -58,13 +62,17 @@ def against(claim: Claim | None, pair: Pair, deciding: Deciding) -> tuple[Condit
 
 
 def _had(side: Side) -> dict[str, str | None]:
-    """What the rounds of a side had: one text where they agree, else all of them."""
-    texts: dict[str, dict[str, None]] = {name: {} for name in CONDITIONS}
+    """What the rounds of a side had: one text where they agree, else all of them.
+
+    What was measured is never quite the same twice: of texts that differ in their numbers alone the first one stands.
+    """
+    texts: dict[str, dict[str, str]] = {name: {} for name in CONDITIONS}
     for built in side.rounds:
         for item in seven.of(built.facts):
             if item.text is not None and item.name in texts:
-                texts[item.name][item.text] = None
-    return {name: " | ".join(found) or None for name, found in texts.items()}
+                alike = _NUMBER.sub("#", item.text) if item.name in MEASURED else item.text
+                texts[item.name].setdefault(alike, item.text)
+    return {name: " | ".join(found.values()) or None for name, found in texts.items()}
 
 
 def _one(
