@@ -39,11 +39,17 @@ class Side:
 
     def __init__(self, rounds: Sequence[Attempts], units: Sequence[Ints], drawn: Weights, seed: int) -> None:
         self.rounds, self.units, self.drawn, self.seed = rounds, units, drawn, seed
-        self._ordered: dict[tuple[int, str, str], Ordered] = {}
+        self._last = ("", "")
+        self._ordered: dict[int, Ordered] = {}
 
     def ordered(self, at: int, workload: str, name: str) -> Ordered:
-        """Values of a time by its name, or of the gaps, of a class in a round, in order."""
-        if (at, workload, name) not in self._ordered:
+        """Values of a time by its name, or of the gaps, of a class in a round, in order.
+
+        Kept until others are asked for: all percentiles of a time are, one after another, and all times take room.
+        """
+        if self._last != (workload, name):
+            self._last, self._ordered = (workload, name), {}
+        if at not in self._ordered:
             found = self.rounds[at]
             owner, values = (
                 (found.owner, found.gaps_ms)
@@ -53,8 +59,8 @@ class Side:
             mine = ~np.isnan(values)
             if workload != ALL:
                 mine &= (found.workload == workload)[owner]
-            self._ordered[at, workload, name] = Ordered(values[mine], self.units[at][owner[mine]], self.drawn)
-        return self._ordered[at, workload, name]
+            self._ordered[at] = Ordered(values[mine], self.units[at][owner[mine]], self.drawn)
+        return self._ordered[at]
 
 
 def sides(baseline: Sequence[Attempts], candidate: Sequence[Attempts]) -> tuple[Side, Side, bool]:
