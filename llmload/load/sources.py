@@ -154,6 +154,7 @@ def all_hidden(words: Iterable[str]) -> list[str]:
     """The words of a command without passwords, and what is behind options of pages of metrics without queries."""
     found, flag = [], ""
     for word in words:
-        flag = word.partition("=")[0] if word.startswith("--") else flag
+        if word.startswith("--"):  # each side of `llmload ab` has such options of its own
+            flag = re.sub("^--(baseline|candidate)-", "--", word.partition("=")[0])
         found.append((hidden if flag in PAGES else without_password)(word))
     return found

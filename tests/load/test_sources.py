@@ -111,5 +111,9 @@ def test_queries_of_pages_are_left_out_of_a_command() -> None:
     assert sources.all_hidden(words) == [
         "llmload", "run", "--gpu", "http://…@a/m?…", "--prometheus=http://b?…", "--host", "http://c?v=1",
     ]  # fmt: skip
+    words = ["--candidate-gpu", "http://a/m?token=t", "--baseline-server-metrics=b?k=v", "--candidate", "http://c?v=1"]
+    assert sources.all_hidden(words) == [
+        "--candidate-gpu", "http://a/m?…", "--baseline-server-metrics=b?…", "--candidate", "http://c?v=1",
+    ]  # fmt: skip
     with pytest.raises(Stop, match=r"^--gpu: expected a URL as .*, got 'http://…@a:x/m\?…'$"):
         sources.url("http://me:pw@a:x/m?token=t", "--gpu")
