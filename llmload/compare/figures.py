@@ -61,7 +61,7 @@ FIGURES: dict[str, Figure] = {
         Figure("joules", "GPU", "J/token", ("gpu", "joules_per_output_token"), lower=True, unit="J/token"),
     )
 }
-"""Of `chars` the value is computed from records by `cells`: summary.json does not hold it."""
+"""Of `chars` the value is computed from records by `ratios.measured`: summary.json does not hold it."""
 
 
 def find(text: str, where: str) -> Figure:

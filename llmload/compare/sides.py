@@ -13,13 +13,11 @@ from typing import Any
 
 from llmload.exits import Exit, Stop
 from llmload.record import runfolder
+from llmload.record.rounds import BASELINE, CANDIDATE
+from llmload.record.rounds import FILE as AB
 from llmload.report import building
 from llmload.report.building import Built
 
-AB = "ab.json"
-"""What `llmload ab` writes beside its two sides."""
-BASELINE, CANDIDATE = "baseline", "candidate"
-"""How sides are called that nobody named, and where their rounds lie in a folder of `llmload ab`."""
 _NAME = re.compile(r"[\w+. -]{1,40}")
 
 
@@ -53,6 +51,11 @@ class Side:
     name: str
     """`baseline`, `candidate`, or as it was named on the command line."""
     rounds: tuple[Built, ...]
+
+    def counts(self, level: Level, workload: str) -> tuple[int, int]:
+        """Attempts of all rounds that were ok, and all that count: started, less what the user's stop cut."""
+        rows = [row for at in range(len(self.rounds)) if (row := self.row(at, level, workload)) is not None]
+        return sum(row["ok"] for row in rows), sum(row["started"] - row["cancelled"] for row in rows)
 
     def row(self, at: int, level: Level, workload: str) -> dict[str, Any] | None:
         """The row of summary.json of a round (0-based), level and class; None where there is none."""

@@ -9,6 +9,6 @@
     lengths: how long answers are, prompt by prompt
     health: what is wrong with the runs themselves
 
-`llmload.compare.differences` holds the sides of a pair against one another with them. Adding a sort is adding an entry
+`differences` holds the sides of a pair against one another with them. Adding a sort is adding an entry
 to a list; adding a part is a line there.
 """

@@ -1,7 +1,6 @@
 """What is wrong with the runs of a comparison themselves: sentences for the verdict. Pure; judges no figure."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from llmload.compare.differing.hardware import gpus
 from llmload.compare.differing.part import walk
@@ -47,17 +46,6 @@ def _shared(built: Built) -> str:
     return ", ".join(dict.fromkeys(names))
 
 
-def share(side: Side, level: Level, workload: str = "all") -> tuple[int, int]:
-    """Failures and attempts of a side at a level, all rounds together; what a user's stop cut is left out."""
-    failed = attempts = 0
-    for at in range(len(side.rounds)):
-        row: dict[str, Any] = side.row(at, level, workload) or {}
-        counted = (row.get("started") or 0) - (row.get("cancelled") or 0)
-        attempts += counted
-        failed += counted - (row.get("ok") or 0)
-    return failed, attempts
-
-
 def _unsent(side: Side, level: Level) -> tuple[int, int]:
     """Arrivals that were planned and not sent, and all that were planned, all rounds together."""
     rows = [row for at in range(len(side.rounds)) if (row := side.row(at, level, "all")) is not None]
@@ -75,7 +63,8 @@ def _failures(pair: Pair) -> Iterator[str]:
                     f"{percent(unsent / planned)} of the {role}'s {planned:,} planned requests were not sent at "
                     f"{level.words}, too many being in flight: no percentile here counts them"
                 )
-            failed, attempts = share(side, level)
+            ok, attempts = side.counts(level, "all")
+            failed = attempts - ok
             shares.append(failed / attempts if attempts else None)
             if attempts and failed / attempts > FAILURES:
                 yield f"{percent(failed / attempts)} of the {role}'s {attempts:,} attempts failed at {level.words}"

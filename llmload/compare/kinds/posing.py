@@ -8,6 +8,7 @@ from llmload.compare.kinds.looking import Look, hedged, said, sign
 from llmload.compare.sides import Level, Side
 from llmload.compare.words import percent
 from llmload.report.facts import Flags, Floats
+from llmload.report.rows import ALL
 
 SHORTER = 0.95
 """Answers that are on average shorter than this, as a part of the baseline's, are shorter answers."""
@@ -104,10 +105,9 @@ def failing(look: Look) -> str | None:
 
 
 def _success(side: Side, level: Level) -> float | None:
-    """The success share of all rounds together, from counts."""
-    rows = [side.row(at, level, "all") for at in range(len(side.rounds))]
-    counted = sum(row["started"] - row["cancelled"] for row in rows if row is not None)
-    return sum(row["ok"] for row in rows if row is not None) / counted if counted else None
+    """The success share of all rounds together."""
+    ok, counted = side.counts(level, ALL)
+    return ok / counted if counted else None
 
 
 def _chosen(side: Side, at: int, level: Level) -> Flags | None:

@@ -27,7 +27,7 @@ from llmload.compare.rule.weighing import (
     decide,
     weigh,
 )
-from llmload.compare.sides import Level, Pair, Side
+from llmload.compare.sides import Level, Pair
 from llmload.compare.words import percent, times
 from llmload.report.rows import ALL
 
@@ -69,7 +69,7 @@ def judge(pair: Pair, level: Level, limits: Limits) -> Rule:
         _of(ratios, level, gaps, SIX[4], said),
         _of(ratios, level, "joules", SIX[5], "energy of the GPUs in the window / output tokens in it"),
     )
-    before, after = _success(pair.baseline, level), _success(pair.candidate, level)
+    before, after = (Success(*side.counts(level, ALL)) for side in (pair.baseline, pair.candidate))
     three = (speed, steady, resources)
     word, why = weigh(three, before, after, limits)
     notes = [DEPENDENT]
@@ -145,9 +145,3 @@ def _kv_cache(pair: Pair, level: Level) -> list[Ratio]:
         return []
     words = f"at most {percent(before)} against {percent(after)} of each side's own cache, as the servers tell"
     return [Ratio(KV_CACHE, before / after, None, None, after / before, words)]
-
-
-def _success(side: Side, level: Level) -> Success:
-    """Attempts of all rounds that succeeded, of those that count."""
-    rows = [row for at in range(len(side.rounds)) if (row := side.row(at, level, ALL)) is not None]
-    return Success(sum(row["ok"] for row in rows), sum(row["started"] - row["cancelled"] for row in rows))
