@@ -390,6 +390,16 @@ def test_health(played: Maker, run: Built) -> None:
             "percentile here counts them"
         ),
     )
+    cold, warm = (
+        replace(run, facts=replace(run.facts, records=run.facts.records.assign(cached_tokens=n))) for n in (5.0, 120.0)
+    )
+    assert differences.health(pair_of(cold, warm)) == (
+        (
+            "a prefix cache held 2.5 % of the baseline's prompt tokens, 60 % of the candidate's: first tokens come "
+            "sooner by that alone"
+        ),
+    )
+    assert differences.health(pair_of(warm, warm)) == differences.health(pair_of(run, warm)) == ()
     rounds = tuple(altered(run, scenario__round=n) for n in (0, 1, 3))
     assert differences.health(pair_of(rounds, rounds))[0] == (
         "the baseline has no round 2, though it has later ones: skipped, or taken out"

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from llmload.compare.differing.hardware import gpus
 from llmload.compare.differing.part import walk
 from llmload.compare.sides import Level, Pair, Side
@@ -12,6 +14,8 @@ FAILURES = 0.01
 """Shares of failures above it are told …"""
 UNLIKE = 0.01
 """… and shares that differ by more than this, a point."""
+CACHED = 0.05
+"""Shares of prompt tokens that came from a prefix cache and differ by more than this are told."""
 BOUND = "generator-bound"
 """Reasons of a verdict with this word are told in words of our own."""
 
@@ -20,7 +24,7 @@ def health(pair: Pair) -> tuple[str, ...]:
     """One sentence for each thing that weakens what this pair of sides can tell; none where nothing does."""
     sides = (("baseline", pair.baseline), ("candidate", pair.candidate))
     found = [sentence for role, side in sides for sentence in _of_side(role, side)]
-    found += _failures(pair)
+    found += [*_failures(pair), *_unlike_caches(pair)]
     return tuple(dict.fromkeys([*found, *_rounds(pair)]))
 
 
@@ -74,6 +78,27 @@ def _failures(pair: Pair) -> Iterator[str]:
                 f"failures are unlike at {level.words}: {percent(mine)} of the baseline's attempts, {percent(theirs)} "
                 "of the candidate's; percentiles over all attempts count them as never finished"
             )
+
+
+def _unlike_caches(pair: Pair) -> Iterator[str]:
+    """A prefix cache that answered one side more than the other."""
+    mine, theirs = _cached(pair.baseline), _cached(pair.candidate)
+    if mine is not None and theirs is not None and abs(theirs - mine) > CACHED:
+        yield (
+            f"a prefix cache held {percent(mine)} of the baseline's prompt tokens, {percent(theirs)} of the "
+            "candidate's: first tokens come sooner by that alone"
+        )
+
+
+def _cached(side: Side) -> float | None:
+    """The share of the prompt tokens of successes that their server says it had in its cache; None if none says."""
+    cached = prompt = 0.0
+    for built in side.rounds:
+        facts = built.facts
+        told = facts.ok & ~np.isnan(facts.numbers("cached_tokens")) & ~np.isnan(facts.numbers("input_tokens"))
+        cached += float(facts.numbers("cached_tokens")[told].sum())
+        prompt += float(facts.numbers("input_tokens")[told].sum())
+    return cached / prompt if prompt else None
 
 
 def _rounds(pair: Pair) -> Iterator[str]:
