@@ -20,8 +20,6 @@ MOST = 2000
 """Pairs of a class that are judged."""
 CUT = "cancelled"
 """An attempt that was cut from this side says nothing of the answer that would have come."""
-LOOKED_AT = 20_000
-"""Requests of the mix among which the texts of prompts are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +130,17 @@ class _Found:
 
 
 def with_prompts(pairs: Sequence[Asked], pair: Pair) -> tuple[Asked, ...]:
-    """The pairs with the texts of their prompts, where the scenario still tells them; without unique heads.
+    """The pairs with the texts of their prompts, where the scenario still tells them.
 
-    Records do not hold them. They are made again only for a scorer or a reviewer, who needs them and was asked for.
+    Without heads and shared prefixes. Records do not hold them: they are made again, for a scorer or a reviewer alone.
     """
     missing = {_prompt_id(one.id) for one in pairs if one.prompt is None}
     texts: dict[str, str] = {}
     if missing:
         try:
             scenario = reading.load(str(pair.baseline.rounds[0].folder))
-            mix = Mix(replace(scenario, cache_busting=False), scenario.fitted)
-            for index in range(LOOKED_AT):
-                call = mix.measured(0, index)
-                texts.setdefault(call.prompt, call.text)
-                if index % 100 == 0 and missing <= texts.keys():
-                    break
+            mix = Mix(scenario, scenario.fitted)
+            texts = {name: text for _, name, text in mix.prompts() if name in missing}
         except Stop:  # its data file is elsewhere
             texts = {}
     return tuple(one if one.prompt is not None else replace(one, prompt=texts.get(_prompt_id(one.id))) for one in pairs)
