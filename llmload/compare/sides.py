@@ -107,7 +107,7 @@ def read(operands: Sequence[str]) -> Contest:
     Raises Stop: USAGE for operands that are none, UNJUDGED where a run cannot be read, or where nothing on both sides
     has a scenario or a step in common.
     """
-    ab = Path(operands[0]) if len(operands) == 1 and (Path(operands[0]) / AB).is_file() else None
+    ab = Path(operands[0]) if len(operands) == 1 and _there(Path(operands[0]) / AB) else None
     if ab is not None:
         operands = [str(ab / BASELINE), str(ab / CANDIDATE)]
     elif len(operands) < 2:
@@ -140,21 +140,33 @@ def read(operands: Sequence[str]) -> Contest:
 def _take(text: str, at: int) -> _Operand:
     """One operand. Raises Stop."""
     name, equals, rest = text.partition("=")
-    if Path(text).exists() or not equals or not _NAME.fullmatch(name):
+    if (text and _there(Path(text))) or not equals or not _NAME.fullmatch(name):
         name, rest = (BASELINE, CANDIDATE)[at] if at < 2 else "", text
-    parts = [rest] if Path(rest).exists() else [part for part in rest.split(",") if part]
+    parts = [rest] if rest and _there(Path(rest)) else [part for part in rest.split(",") if part]
     folders = [folder for part in parts for folder in _folders(Path(part))]
     if not folders:
         raise Stop(f"{text!r}: names no folder; expected [NAME=]RUN[,RUN…]")
     return _Operand(name.strip() or Path(parts[0]).resolve().name, tuple(folders))
 
 
+def _there(path: Path) -> bool:
+    """Whether there is such a thing; many runs between commas are too long a name for one."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def _folders(path: Path) -> Iterator[Path]:
     """The run folders that a path stands for. Raises Stop(UNJUDGED) if it stands for none."""
-    if (path / runfolder.RUN).is_file():
+    try:
+        whole, folder = (path / runfolder.RUN).is_file(), path.is_dir()
+    except OSError as error:
+        raise Stop(f"{str(path):.200}: cannot be read: {error.strerror}", Exit.UNJUDGED) from error
+    if whole:
         yield path
         return
-    if not path.is_dir():
+    if not folder:
         raise Stop(
             f"{path}: no such folder; expected a run folder, or a folder in which run folders lie", Exit.UNJUDGED
         )

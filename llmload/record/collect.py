@@ -206,13 +206,12 @@ def _read(path: Path) -> Iterator[Line | None]:
 
 def _lines(path: Path) -> Iterator[tuple[Line | None, bytes]]:
     """Each whole line of a file: what it is, and itself."""
-    try:
-        for line in runfolder.lines(path):
-            yield told(line), line
-    except Stop as stop:
-        raise Stop(f"{path}: holds {stop.message}", stop.code) from None
-    except OSError as error:
-        raise Stop(f"{path}: cannot be read: {error.strerror}") from error
+    for line in runfolder.lines(path):
+        try:
+            what = told(line)
+        except Stop as stop:
+            raise Stop(f"{path}: holds {stop.message}", stop.code) from None
+        yield what, line
 
 
 def _recall(ledger: Ledger, path: Path) -> None:

@@ -100,10 +100,16 @@ def claim(folder: Path) -> int:
 
 
 def lines(path: Path) -> Iterator[bytes]:
-    """Whole lines of a .jsonl file, without line ends; a cut last line and a missing file give nothing."""
-    if not path.exists():
+    """Whole lines of a .jsonl file, without line ends; a cut last line and a missing file give nothing.
+
+    Raises Stop(UNJUDGED) for a file that is there and cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n") and len(line) > 1:
+                    yield line[:-1]
+    except (FileNotFoundError, NotADirectoryError):
         return
-    with path.open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n") and len(line) > 1:
-                yield line[:-1]
+    except OSError as error:
+        raise Stop(f"{path}: cannot be read: {error.strerror}", Exit.UNJUDGED) from error

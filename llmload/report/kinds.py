@@ -38,6 +38,8 @@ KINDS |= {name: KINDS[name] - {_NONE} for name in NEEDED}
 
 LARGEST = 2**53
 """A whole number over this was never counted, and would not fit into a column."""
+MOST = 1e15
+"""Numbers of a record together (milliseconds, tokens, Unix seconds) are never so large, nor are its gaps."""
 _PLACES = tuple(ALL.index(name) for name in INTS)
 _PHASE, _FLAGS, _GAPS = (ALL.index(name) for name in ("phase", "flags", "gaps_ms"))
 _PHASES = frozenset(get_args(Phase))
@@ -61,6 +63,9 @@ class Right:
             if not 0 <= (values[place] or 0) < LARGEST:
                 return False
         flags, gaps = values[_FLAGS], values[_GAPS] or ()
-        return (not flags or set(map(type, flags)) <= {str}) and (
-            countOf(map(type, gaps), float) == len(gaps) or set(map(type, gaps)) <= _NUMBERS
+        return (
+            (not flags or set(map(type, flags)) <= {str})
+            and (countOf(map(type, gaps), float) == len(gaps) or set(map(type, gaps)) <= _NUMBERS)
+            and abs(sum(filter(None, values[: len(FLOATS)]))) < MOST
+            and abs(sum(gaps)) < MOST
         )

@@ -43,6 +43,7 @@ SHAPE: dict[str, str] = {
     "ended_at": MOMENT,
     "clock_drift_s": NUMBER,
     "command": LIST,
+    "command.[]": TEXT,
     "labels": OBJECT,
     "versions": OBJECT,
     "verdict": TEXT,
@@ -99,6 +100,7 @@ SHAPE: dict[str, str] = {
     "scenario.load": OBJECT,
     "scenario.load.kind": TEXT,
     "scenario.load.steps": LIST,
+    "scenario.load.steps.[]": COUNT,
     "scenario.load.rates": LIST,
     "scenario.load.rates.[]": AMOUNT,
     "scenario.load.arrivals": TEXT,
@@ -115,7 +117,7 @@ SHAPE: dict[str, str] = {
 }
 """Which kind each value has. `*` is every key of an object, `[]` every item of a list."""
 NEEDED = ("steps.[]", "steps.[].step", "workers.*", "accounting.*", "scenario.classes.[]", "scenario.classes.[].name",
-          "reasons.[]", "scenario.load.rates.[]")  # fmt: skip
+          "reasons.[]", "command.[]", "scenario.load.steps.[]", "scenario.load.rates.[]")  # fmt: skip
 """What must be there where the thing around it is."""
 _MISSING = object()
 

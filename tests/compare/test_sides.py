@@ -121,6 +121,11 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     )
     assert refused(one, tmp_path / "empty")[1] is Exit.UNJUDGED
     assert refused(one, ",")[0].startswith("',': names no folder")
+    assert refused(one, "")[0].startswith("'': names no folder")
+    assert refused(one, "x=")[0].startswith("'x=': names no folder")
+    words, code = refused(one, "n" * 300)
+    assert words == f"{'n' * 200}: cannot be read: File name too long"
+    assert code is Exit.UNJUDGED
     assert refused(one, f"x={two}", f"x={copy}")[0].startswith("two sides are called 'x'")
     words, code = refused(one, two)
     assert words.endswith("no step stands in every run, so there is nothing to compare; steps are one: 1; two: 2")

@@ -102,7 +102,7 @@ def test_a_broken_line_in_the_middle_is_said(tmp_path: Path) -> None:
 ODD: dict[str, Any] = {
     "seq": "x", "ttft_ms": "abc", "flags": 3, "worker": [], "step": 1.5, "workload": None, "outcome": {},
     "phase": "soon", "gaps_ms": [1.0, "x"], "events": -1, "coalesced": 2**60, "new_connection": "yes",
-    "error": ["a"], "end_ms": True,
+    "error": ["a"], "end_ms": True, "ttft_content_ms": 1e300, "output_tokens": -(2**60),
 }  # fmt: skip
 
 
@@ -427,6 +427,17 @@ def test_no_run_folder_is_one_sentence(tmp_path: Path, content: str | None, word
         building.compute(tmp_path)
     assert stop.value.code == Exit.UNJUDGED
     assert str(tmp_path) in stop.value.message
+
+
+@pytest.mark.parametrize("name", ["requests.jsonl", "generator.jsonl", "gpu.jsonl", "spool/w1.jsonl"])
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path, name: str) -> None:
+    """A folder of that name, or a disk that fails: what the run told is not known, which is not nothing."""
+    write(tmp_path, [record(0)])
+    (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / name).mkdir(parents=True)
+    with pytest.raises(Stop, match=f"{name}: cannot be read: Is a directory") as stop:
+        building.compute(tmp_path)
+    assert stop.value.code == Exit.UNJUDGED
 
 
 def test_records_of_a_newer_format_are_refused(tmp_path: Path) -> None:

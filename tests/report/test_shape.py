@@ -99,6 +99,8 @@ def test_every_value_of_the_other_kinds_of_load(tmp_path: Path, kind: str) -> No
         (("scenario", "load", "kind"), 5, "run.json: scenario.load.kind: expected a text, got 5"),
         (("scenario", "load", "rates"), [2, "x"], "run.json: scenario.load.rates[1]: expected a number from 0 on, got"),
         (("scenario", "load", "rates"), [None], "run.json: scenario.load.rates[0]: expected a number from 0 on, got n"),
+        (("scenario", "load", "steps"), [1, [2]], "run.json: scenario.load.steps[1]: expected a whole number from 0"),
+        (("command",), ["llmload", 5], "run.json: command[1]: expected a text, got 5"),
         (("scenario", "load", "burstiness"), "x", "run.json: scenario.load.burstiness: expected a number from 0 on"),
         (("scenario", "load", "max_in_flight"), 1.5, "run.json: scenario.load.max_in_flight: expected a whole number"),
         (("steps",), 5, "run.json: steps: expected a list, got 5"),
