@@ -131,7 +131,7 @@ def test_signs() -> None:
     assert look.cell("itl_p50", level(32)) is None
 
 
-def played(tmp_path: Path, apart: dict[str, Any], n: int = 1, **common: Any) -> list[Kind]:
+def played(tmp_path: Path, apart: dict[str, Any], n: int = 1, classes: Sequence[str] = (), **common: Any) -> list[Kind]:
     """Kinds of two played servers, `n` rounds a side; `apart` is what the candidate has of its own."""
     how: dict[str, Any] = {
         "steps": (1, 8, 32), "requests": 60, "noise": 0.01, "workloads": {"short": {"tokens": 40}}, **common,
@@ -142,7 +142,7 @@ def played(tmp_path: Path, apart: dict[str, Any], n: int = 1, **common: Any) -> 
             place = tmp_path / side / str(at)
             make(place, seed=seed + at, started=600.0 * (2 * at + (seed > 1)), **(how | more))
     both = sides.read([str(tmp_path / "baseline"), str(tmp_path / "candidate")]).pairs[0]
-    both = replace(both, workloads=("all",))  # kinds look at no other cells
+    both = replace(both, workloads=(*classes, "all"))  # cells of classes take their time
     deciding = Deciding(FIGURES["e2e_p95"], both.levels[-1], "all")
     return list(kinds.tell(both, cells.compute(both, deciding)))
 
@@ -216,6 +216,23 @@ def test_shorter_answers(tmp_path: Path) -> None:
     both = played(tmp_path / "both", {"answer": 0.6, "itl_ms": 5})
     assert keys(both) == [kinds.DECODE_ONLY, kinds.SHORTER_ANSWERS]
     assert "answers became shorter, which is part of the gain" in words(both, kinds.SHORTER_ANSWERS)
+
+
+def test_more_short_requests_are_no_shorter_answers(tmp_path: Path) -> None:
+    """The faster side got further in its order of requests: as long in each class, shorter on average over all."""
+    mix = {"short": {"tokens": 16, "weight": 1.0}, "long": {"tokens": 160, "weight": 1.0}}
+    more = {"short": {"tokens": 16, "weight": 4.0}, "long": {"tokens": 160, "weight": 1.0}}
+    found = played(tmp_path, {"workloads": more, "itl_ms": 5}, classes=tuple(mix), workloads=mix, steps=(1,))
+    assert kinds.DECODE_ONLY in keys(found)
+    assert kinds.SHORTER_ANSWERS not in keys(found)
+
+
+def test_a_median_that_jumps_between_classes_fades_nowhere() -> None:
+    """Over all classes 4.5 times against 1.4; class by class alike. Where a class shows it too, it is said."""
+    made = grid({"decode": 5.0, "e2e_p50": 4.5}, {"tokens": 1.4, "e2e_p50": 1.4})
+    for low, expected in ((1.4, [kinds.DECODE_ONLY]), (3.0, [kinds.DECODE_ONLY, kinds.FADES])):
+        classes = [cell("e2e_p50", gain, at=at, workload="short") for at, gain in ((1, low), (32, 1.4))]
+        assert keys(tell([*made, *classes])) == expected
 
 
 def test_another_tokenizer_is_no_shorter_answer(tmp_path: Path) -> None:

@@ -44,7 +44,9 @@ KEYS = (
 FIRST, DECODE, E2E = ("ttft_p50",), ("decode", "tpot_p50"), ("e2e_p50", "e2e_p95")
 """What first tokens, decoding and whole answers are told by; the first of them that says anything."""
 LARGER = 1.5
-"""A gain that is so many times another is clearly more."""
+"""A gain that is so many times another is clearly more …"""
+SHARED = 1.25
+"""… if some class shows so much of it: over all classes a median may jump from one class to another."""
 BROUGHT = ("tokens", "requests")
 """What the load brought."""
 
@@ -141,9 +143,9 @@ def _fading(look: Look, low: Cell | None, high: Cell | None) -> list[Kind]:
     words = f"at {look.lowest.words} {said(low)}, at {look.highest.words} {said(high)}"
     if (sign(low), sign(high)) == (1, -1):
         return [Kind(LOW_LOAD, hedged(f"Faster at low load, slower at high: {words}", low, high))]
-    if sign(high) == 1 and _above(high, low):
+    if sign(high) == 1 and _above(high, low) and _in_a_class(look, high, low):
         return [Kind(GROWS, hedged(f"The gain grows with load: {words}", low, high))]
-    if sign(low) == 1 and _above(low, high):
+    if sign(low) == 1 and _above(low, high) and _in_a_class(look, low, high):
         return [Kind(FADES, hedged(f"The gain fades with load: {words}", low, high))]
     return []
 
@@ -153,6 +155,15 @@ def _above(cell: Cell, other: Cell) -> bool:
     if cell.low is None or other.high is None or cell.gain is None or other.gain is None:
         return False
     return cell.low > other.high and cell.gain > LARGER * other.gain
+
+
+def _in_a_class(look: Look, cell: Cell, other: Cell) -> bool:
+    """Whether some class shows the same; where classes are not known, that is taken as it is."""
+    classes = [name for name in look.pair.workloads if name != cell.workload]
+    both = [[look.cell(one.figure.key, one.level, name) for one in (cell, other)] for name in classes]
+    gains = [(mine.gain, its.gain) for mine, its in both if mine is not None and its is not None]
+    known = [(mine, its) for mine, its in gains if mine is not None and its is not None]
+    return not known or any(mine > SHARED * its for mine, its in known)
 
 
 def _whole(look: Look, found: Sequence[Kind]) -> list[Kind]:

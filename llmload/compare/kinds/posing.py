@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from llmload.compare.kinds.looking import Look, hedged, said, sign
-from llmload.compare.sides import Level, Side
+from llmload.compare.sides import Level, Pair, Side
 from llmload.compare.words import percent
 from llmload.report.facts import Flags, Floats
 from llmload.report.rows import ALL
@@ -36,8 +36,7 @@ def shorter(look: Look) -> Shorter | None:
         whole = look.first(("e2e_p50", "e2e_p95"), level)
         if whole is None or sign(whole) != 1:
             continue
-        tokens = [_mean(side, level, "output_tokens") for side in (look.pair.baseline, look.pair.candidate)]
-        chars = [_mean(side, level, "output_chars") for side in (look.pair.baseline, look.pair.candidate)]
+        tokens, chars = (_means(look.pair, level, column) for column in ("output_tokens", "output_chars"))
         shares = [ours / theirs for theirs, ours in (tokens, chars) if theirs and ours]
         if not shares or max(shares) >= SHORTER:
             continue
@@ -57,8 +56,8 @@ def smaller_tokens(look: Look) -> str | None:
         brought, chars = look.cell("tokens", level), look.cell("chars", level)
         if brought is None or chars is None or sign(brought) != 1:
             continue
-        sizes = [_size(side, level) for side in (look.pair.baseline, look.pair.candidate)]
-        theirs, ours = sizes
+        sizes = zip(_means(look.pair, level, "output_chars"), _means(look.pair, level, "output_tokens"), strict=True)
+        theirs, ours = (each / tokens if each and tokens else None for each, tokens in sizes)
         if not theirs or not ours or ours / theirs >= SHORTER:
             continue
         words = (
@@ -67,12 +66,6 @@ def smaller_tokens(look: Look) -> str | None:
         )
         return hedged(words, brought, chars)
     return None
-
-
-def _size(side: Side, level: Level) -> float | None:
-    """Characters of a token, over the successes of all rounds."""
-    chars, tokens = _mean(side, level, "output_chars"), _mean(side, level, "output_tokens")
-    return chars / tokens if chars and tokens else None
 
 
 def failing(look: Look) -> str | None:
@@ -117,16 +110,34 @@ def _chosen(side: Side, at: int, level: Level) -> Flags | None:
     return None if row is None else facts.measured & (facts.records["step"].to_numpy(dtype=np.int64) == row["step"])
 
 
-def _mean(side: Side, level: Level, column: str) -> float | None:
-    """The mean of a column over the successes of all rounds at a level; None where nothing is known."""
-    parts = []
+def _means(pair: Pair, level: Level, column: str) -> tuple[float | None, float | None]:
+    """Both sides' mean of a column over successes; None where no class is known on both.
+
+    Class by class, each with the same weight on both sides: a faster side may have got further in its order of
+    requests, and more short ones among those it has answered are no shorter answers.
+    """
+    found = []
+    for workload in [name for name in pair.workloads if name != ALL] or [ALL]:
+        theirs, ours = (_known(side, level, column, workload) for side in (pair.baseline, pair.candidate))
+        if len(theirs) and len(ours):
+            found.append((len(theirs) + len(ours), theirs.mean(), ours.mean()))
+    if not found:
+        return None, None
+    weights, theirs, ours = np.array(found).T
+    return float(np.average(theirs, weights=weights)), float(np.average(ours, weights=weights))
+
+
+def _known(side: Side, level: Level, column: str, workload: str) -> Floats:
+    """What is known of a column, over the successes of all rounds at a level in a class."""
+    parts = [np.empty(0)]
     for at, built in enumerate(side.rounds):
         chosen = _chosen(side, at, level)
         if chosen is not None:
-            parts.append(built.facts.numbers(column)[chosen & built.facts.ok])
-    values = np.concatenate(parts) if parts else np.empty(0)
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else None
+            mine = chosen & built.facts.ok
+            mine &= workload == ALL or built.facts.is_("workload", workload)
+            parts.append(built.facts.numbers(column)[mine])
+    values = np.concatenate(parts)
+    return values[~np.isnan(values)]
 
 
 def _times(side: Side, level: Level, *, ok: bool) -> Floats:
