@@ -164,12 +164,14 @@ def _across(
     for kind in dict.fromkeys(standing(item) for item, _ in unlike):
         mine = [(item, texts) for item, texts in unlike if standing(item) == kind]
         said = "; ".join(f"{item.labelled(one)} against {other}" for item, (one, other) in mine)
+        cures = {item.part.cure for item, _ in mine}
+        declare = f"; {cures.pop()}" if len(cures) == 1 and "" not in cures else _declare(sort.name)
         yield Difference(
             sort.name,
             "; ".join(item.labelled(one) for item, (one, _) in mine),
             "; ".join(item.labelled(other) for item, (_, other) in mine),
             kind,
-            f"{_spoken(sort)}: {said}{_declare(sort.name) if kind == 'undeclared' else ''}",
+            f"{_spoken(sort)}: {said}{declare if kind == 'undeclared' else ''}",
         )
 
 

@@ -80,6 +80,8 @@ class Part:
     """Whether the rounds of one side should agree in it."""
     optional: bool = False
     """Few tell it: nothing is said where one side does and the other does not."""
+    cure: str = ""
+    """What to do about a difference in it that is nobody's intention."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from llmload.compare.verdict import holding
 from llmload.compare.verdict.holding import Places, Standing
 from llmload.compare.words import change, claimed, comparatives, inverse, span, times
 
-SHORT = 60
-"""Characters of what differs that a headline has room for."""
+SHORT = 200
+"""Characters of what differs, and of what to do about it, that a headline has room for."""
 
 
 def where(pair: Pair, cell: Cell) -> str:
@@ -58,19 +58,11 @@ def became(pair: Pair, cell: Cell) -> str:
 
 def not_comparable(undeclared: Sequence[Difference]) -> str:
     """The headline where somebody changed something without saying so."""
-    names = [item.name for item in undeclared]
-    if len(undeclared) == 1:
-        one, pronoun = undeclared[0], "it"
-        short = max(len(one.baseline), len(one.candidate)) <= SHORT
-        verb = "differ" if one.name.endswith("s") else "differs"
-        what = f"{one.name} {verb}" + (f" ({one.baseline} against {one.candidate})" if short else "")
-    else:
-        what, pronoun = f"{listed(names)} differ", "them"
-    either = ",".join(names)
-    return (
-        f"not comparable: {what}, which nobody declared; accept {pronoun} with --accept {either} or name {pronoun} "
-        f"with --changed {either}"
-    )
+    if len(undeclared) == 1 and len(undeclared[0].words) <= SHORT:
+        return f"not comparable: {undeclared[0].words}"
+    names = list(dict.fromkeys(item.name for item in undeclared))
+    verb = "differ" if len(names) > 1 or names[0].endswith("s") else "differs"
+    return f"not comparable: {listed(names)} {verb}, which nobody declared"
 
 
 def no_figure(deciding: Deciding, cell: Cell | None) -> str:

@@ -87,7 +87,7 @@ def judge(  # noqa: PLR0913, PLR0917 (what all parts of a comparison found, once
         word, headline = headlines.of_claim(pair, cell, claim, tolerance, places)
         if word == "supported" and loss:
             word, headline = LOSS, headline.replace("supported:", f"{LOSS}:", 1)
-    reasons = [item.words for item in undeclared]
+    reasons = [item.words for item in undeclared if item.words not in headline]
     reasons += told
     if not undeclared:
         reasons += _whereabouts(word, cell, places)
