@@ -49,10 +49,11 @@ def compute(contest: Contest, wanted: Wanted) -> Comparison:
         steps += [] if found is None else [found]
     rounds = [built for item in compared for side in (item.pair.baseline, item.pair.candidate) for built in side.rounds]
     worst, together = overall.of(compared)
+    ab = None if contest.ab is None else str(contest.ab)
     codes = [worst]
     codes += [VERDICTS[built.verdict.word] for built in rounds]
     codes += [Exit.FAILED for item in compared for gate in item.gates if not gate.holds]
-    return Comparison(wanted.claim, compared, tuple(steps), contest.warnings, max(codes), together)
+    return Comparison(wanted.claim, compared, tuple(steps), contest.warnings, max(codes), together, ab)
 
 
 def narrowed(wanted: Wanted) -> Claim | None:

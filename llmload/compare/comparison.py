@@ -64,3 +64,5 @@ class Comparison:
     exit_code: Exit
     together: str = ""
     """What several pairs say together, one sentence; empty where there is one."""
+    ab: str | None = None
+    """The folder of `llmload ab`, if that is what is compared."""

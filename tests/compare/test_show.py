@@ -350,6 +350,15 @@ def test_the_command_repeats_the_comparison(comparison: Comparison, compared: Co
     assert [len(side.split(",")) for side in args.sides] == [3, 3]
     assert args.claim == "14x e2e_p95"
     assert again.measuring(compared.pair.candidate) == "llmload run scenarios/mixed.toml --host http://candidate:8000"
+    assert [name for name, _ in again.measurings(compared.pair)] == ["baseline", "candidate"]
+
+
+def test_the_commands_that_repeat_an_ab(comparison: Comparison, compared: Compared) -> None:
+    """Its folder instead of six runs, and the one command that measured both sides."""
+    words = shlex.split(again.comparing(replace(comparison, ab="runs/x-ab"), compared))
+    assert words[:4] == ["llmload", "compare", "runs/x-ab", "--claim"]
+    one = compared.pair.baseline
+    assert again.measurings(replace(compared.pair, candidate=one)) == [("both sides", again.measuring(one))]
 
 
 def test_answers_side_by_side() -> None:

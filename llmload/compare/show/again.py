@@ -4,13 +4,15 @@ import shlex
 
 from llmload.compare.claims.claims import Claim
 from llmload.compare.comparison import Compared, Comparison
-from llmload.compare.sides import Side
+from llmload.compare.sides import Pair, Side
 from llmload.report.rows import ALL
 
 
 def comparing(comparison: Comparison, compared: Compared) -> str:
     """The command that compares the same runs again."""
-    words = ["llmload", "compare", *(_operand(side) for side in (compared.pair.baseline, compared.pair.candidate))]
+    sides = (compared.pair.baseline, compared.pair.candidate)
+    operands = [_operand(side) for side in sides] if comparison.ab is None else [comparison.ab]
+    words = ["llmload", "compare", *operands]
     if comparison.claim is not None:
         words += ["--claim", _phrase(comparison.claim)]
     level = compared.deciding.level
@@ -36,6 +38,13 @@ def _phrase(claim: Claim) -> str:
 
 def _operand(side: Side) -> str:
     return f"{side.name}={','.join(str(built.folder) for built in side.rounds)}"
+
+
+def measurings(pair: Pair) -> list[tuple[str, str]]:
+    """Whom they measure, and the commands; one of `llmload ab` measured both."""
+    found = [(side.name, measuring(side)) for side in (pair.baseline, pair.candidate)]
+    told = [(name, command) for name, command in found if command is not None]
+    return [("both sides", told[0][1])] if len(told) > 1 and told[0][1] == told[1][1] else told
 
 
 def measuring(side: Side) -> str | None:

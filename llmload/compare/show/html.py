@@ -72,7 +72,7 @@ def _pair(place: int, compared: Compared, command: str, claimed: float | None) -
     """Everything that the template needs of one pair."""
     prefix = f"c{place}-"
     radar = None if compared.rule is None else plots.rule(compared.rule, prefix)
-    commands = [(side.name, again.measuring(side)) for side in (compared.pair.baseline, compared.pair.candidate)]
+    commands = again.measurings(compared.pair)
     found = () if compared.answers is None else compared.answers.examples
     examples = [
         (

@@ -62,7 +62,7 @@ def _pair(comparison: Comparison, compared: Compared) -> list[str]:
     parts += _folded("The figures behind the gains: both sides, intervals, rounds, requests", _behind(compared))
     parts += _folded("What to ask of these figures", _table(sections.questions(compared)))
     commands = [again.comparing(comparison, compared)]
-    commands += [command for side in (pair.baseline, pair.candidate) if (command := again.measuring(side)) is not None]
+    commands += [command for _, command in again.measurings(pair)]
     runs = [*_table(sections.runs(compared)), "", *(f"    {one_line(command)}" for command in commands)]
     return [*parts, *_folded("The runs, and how to repeat this", runs)]
 
