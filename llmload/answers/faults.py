@@ -28,6 +28,7 @@ LOOP_LONGEST = 400
 LOOP_WITHIN = 20_000
 """… within the last so many of the answer."""
 
+_BLOCK = (LOOP_CHARS - LOOP_CHARS // LOOP_REPEATS) // 2
 _VOWEL = re.compile("[aeiouy]", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{5,}")
 _MOJIBAKE = re.compile(
@@ -48,7 +49,7 @@ def garbled(text: str) -> str | None:
     - 3 pairs of characters at least are UTF-8 that was read as a code page of single bytes;
     - it has 10 Latin words of 5 letters and more at least, and more than half of them have no vowel.
     """
-    bad = sum(unpresentable(sign) for sign in text)
+    bad = sum(text.count(sign) for sign in set(text) if unpresentable(sign))
     if bad >= BAD_AT_LEAST and bad > BAD_SHARE * len(text):
         return f"{bad} of {len(text)} characters are none that a text has"
     if (pairs := len(_MOJIBAKE.findall(text))) >= MOJIBAKE_AT_LEAST:
@@ -73,6 +74,8 @@ def loop(text: str) -> str | None:
     table's head is one in the middle of an answer.
     """
     text = text.rstrip()[-LOOP_WITHIN:]
+    if not _repeats(text):
+        return None
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     for period in range(1, min(LOOP_LONGEST, len(codes) // LOOP_REPEATS) + 1):
         needed = max(LOOP_CHARS, LOOP_REPEATS * period) - period
@@ -86,6 +89,18 @@ def loop(text: str) -> str | None:
             if piece.strip() and (at_end or any(sign.isalnum() for sign in piece)):
                 return piece
     return None
+
+
+def _repeats(text: str) -> bool:
+    """Whether there can be a loop: what most texts have none of costs little to see.
+
+    In a loop 60 characters at least in a row (80 less a piece of 20, three of a longer piece) are those of a piece
+    before, so that one of the blocks of 30 into which a text is cut stands once more within a piece before it.
+    """
+    return any(
+        text.find(text[at : at + _BLOCK], max(0, at - LOOP_LONGEST), at + _BLOCK - 1) >= 0
+        for at in range(_BLOCK, len(text) - _BLOCK + 1, _BLOCK)
+    )
 
 
 def _latin(word: str) -> str | None:

@@ -103,3 +103,18 @@ def test_languages_are_told_where_there_is_enough_text() -> None:
 def test_who_left_the_language(prompt: str | None, baseline: str, candidate: str, strays: tuple[bool, bool]) -> None:
     """Only where the two are in different languages."""
     assert language.strays(prompt, baseline, candidate) == strays
+
+
+@given(
+    st.text("ab ", max_size=60),
+    st.text("abc1 .", min_size=1, max_size=60),
+    st.integers(1, 90),
+    st.text("ab ", max_size=60),
+)
+def test_no_loop_is_missed_for_speed(before: str, piece: str, times: int, behind: str) -> None:
+    """What says at once that there is none is right whatever stands around a loop and wherever it begins."""
+    text = before + piece * times + behind
+    found = faults.loop(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(faults, "_repeats", lambda _text: True)
+        assert faults.loop(text) == found
