@@ -410,3 +410,11 @@ def test_files(compared: Compared, tmp_path: Path) -> None:
 def test_a_comment_holds_the_markdown(comparison: Comparison) -> None:
     """65,536 characters are the most that a comment on a pull request may have."""
     assert len(files.FORMATS["markdown"](comparison)) < 65_536 / 2
+
+
+def test_a_difference_is_told_once_in_a_terminal(comparison: Comparison, compared: Compared) -> None:
+    """Where its sentence has both texts in it, these do not stand before it as well."""
+    found = differences.Difference("cache_busting", "off", "on", "accepted", "cache busting: off against on")
+    told = terminal.text(replace(comparison, compared=(replace(compared, differences=(found,)),)))
+    assert "  - cache_busting: accepted\n    off against on\n" in "\n".join(map(str.rstrip, told.splitlines()))
+    assert "off → on" not in told

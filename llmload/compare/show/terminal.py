@@ -142,8 +142,11 @@ def _differences(compared: Compared) -> list[RenderableType]:
         name, baseline, candidate, standing, words = map(one_line, line.cells)
         sign = "!" if line.tone == "bad" else "-"
         parts.append(Text.assemble(f"  {sign} {name}: ", (standing, SHADES[line.tone] if line.tone else "")))
-        said = [f"{baseline} → {candidate}", *([words] if words else [])]
-        parts += bullets(said, " ")
+        told = [f"{baseline} → {candidate}"]
+        if words.startswith(f"{name.replace('_', ' ')}: ") and " against " in words:  # both texts stand in it
+            told = []
+            words = words.partition(": ")[2]
+        parts += bullets([*told, *([words] if words else [])], " ")
     return parts
 
 
