@@ -167,6 +167,20 @@ def test_ticks_are_plain_numbers(tmp_path: Path) -> None:
         assert not any("10^" in text or "mathdefault" in text or "e+" in text for text in texts), title
 
 
+@pytest.mark.parametrize("ends", [(61.2, 63.9), (60, 75), (0.48, 0.95), (0.3, 2.5), (20, 400), (3, 90_000)])
+def test_an_axis_has_two_ticks_at_least(ends: tuple[float, float]) -> None:
+    """However short or long it is; all of them with their numbers."""
+    axes = Figure().subplots()
+    axes.set_yscale("log")
+    axes.set_ylim(*ends)
+    curves.plain(axes.yaxis)
+    axes.figure.draw_without_rendering()  # type: ignore[union-attr]
+    shown = [text.get_text() for text in axes.get_yticklabels()]
+    assert 2 <= len(shown) <= 16
+    assert all(ends[0] <= float(text.replace(",", "")) <= ends[1] for text in shown)
+    assert not list(axes.get_yticklabels(minor=True))
+
+
 def test_without_data_nothing_is_drawn(tmp_path: Path) -> None:
     """A pair without levels and cells has no picture; one without GPUs none of them."""
     compared = small(tmp_path)

@@ -9,6 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import Locator, LogLocator, MaxNLocator, NullLocator
 
 from llmload.compare.comparison import Compared
 from llmload.compare.figures import FIGURES, Figure
@@ -37,10 +39,24 @@ def _name(name: str) -> str:
     return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
 
 
-def plain(axis: object) -> None:
-    """Ticks of a logarithmic axis as plain numbers; between powers of ten those of 2 and 5."""
-    axis.set_major_formatter(lambda value, _: f"{value:,g}" if value < 1e6 else f"{value:g}")  # type: ignore[attr-defined]
-    axis.set_minor_formatter(lambda value, _: f"{value:,g}" if f"{value:e}"[0] in "25" else "")  # type: ignore[attr-defined]
+class Round(Locator):
+    """Ticks of a logarithmic axis that a person would choose: powers of ten with 2 and 5; under a decade even steps."""
+
+    def __call__(self) -> Sequence[float]:
+        """Of the axis as it is seen."""
+        return self.tick_values(*sorted(self.axis.get_view_interval()))  # type: ignore[union-attr]
+
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
+        """At least two between these ends, whatever they are."""
+        locator = LogLocator(subs=(1.0, 2.0, 5.0)) if vmax > 10 * vmin > 0 else MaxNLocator(5)
+        return [float(tick) for tick in locator.tick_values(vmin, vmax) if vmin <= tick <= vmax]
+
+
+def plain(axis: Axis) -> None:
+    """Ticks of a logarithmic axis as plain numbers."""
+    axis.set_major_locator(Round())
+    axis.set_major_formatter(lambda value, _: f"{value:,g}" if value < 1e6 else f"{value:g}")
+    axis.set_minor_locator(NullLocator())
 
 
 def _levels(axes: Axes, levels: Sequence[Level]) -> None:
