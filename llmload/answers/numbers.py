@@ -65,10 +65,10 @@ class Found:
 
 def find(text: str) -> list[Found]:
     """Everything in a text, in its order. Numbers inside dates and codes are no numbers of their own."""
-    marks = [match.span() for match in _MARK.finditer(text)]
+    marks = {at for match in _MARK.finditer(text) for at in range(*match.span())}
     found = []
     for match in _FOUND.finditer(text):
-        if any(start <= match.start() < end for start, end in marks):
+        if match.start() in marks:
             continue
         one = _read(match, text)
         if one is not None:
