@@ -89,10 +89,10 @@ def test_whiskers_of_rounds_go_from_the_lowest_to_the_highest(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("values", "middle"),
-    [([], None), ([4.0, 9.0], 6.0), ([4.0, math.inf], math.inf), ([0.0, 1.0], 0.5)],
+    [([], None), ([4.0, 9.0], 6.0), ([4.0, math.inf], math.inf), ([0.0, 1.0], 0.0)],
 )
 def test_the_middle_of_rounds(values: list[float], middle: float | None) -> None:
-    """Geometric; infinite where any round is; the plain mean where a round has 0."""
+    """Geometric, as in the tables; infinite where any round is, 0 where one has 0."""
     assert points.middle(values) == (None if middle is None else pytest.approx(middle))
 
 

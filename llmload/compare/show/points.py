@@ -1,18 +1,19 @@
 """What pictures are drawn from: values of requests and of rounds, of one side at one level. Reads runs' facts alone."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from llmload.compare.figures import Figure, value
+from llmload.compare.ratios.ratios import middle
 from llmload.compare.sides import Level, Side
 from llmload.report.building import Built
 from llmload.report.facts import Flags, Floats
 from llmload.report.figures import look_up
 from llmload.report.rows import ALL
 
+__all__ = ["chosen", "ends", "gaps", "latencies", "middle", "rounds", "speeds", "whiskers"]
 SURE = 0.95
 
 
@@ -20,17 +21,6 @@ def rounds(side: Side, level: Level, workload: str, figure: Figure) -> list[floa
     """The figure in every round that has it; infinite where it falls on failures."""
     found = (value(side.row(at, level, workload), figure) for at in range(len(side.rounds)))
     return [each for each in found if each is not None]
-
-
-def middle(values: Sequence[float]) -> float | None:
-    """The geometric mean, as in the tables; infinite where any is, None of nothing."""
-    if len(values) < 2:
-        return values[0] if values else None
-    if any(math.isinf(each) for each in values):
-        return math.inf
-    if min(values) <= 0:
-        return float(np.mean(values))
-    return float(np.exp(np.mean(np.log(values))))
 
 
 def chosen(built: Built, level: Level, workload: str) -> Flags:
