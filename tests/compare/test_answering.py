@@ -91,7 +91,7 @@ def test_a_loss_that_is_shown(plain: Pair, tmp_path: Path) -> None:
         f"sums: right answers 100.0% against 75.0%, a loss of 25.0 [{low:.1f}, {high:.1f}] points where 0.5 are "
         "allowed (40 prompts)"
     )
-    assert "30 of 40 answers are identical (75%)" in found.words
+    assert "30 of 40 answers are identical (75 %)" in found.words
     assert found.examples[0].found[0] == "only the baseline is right"
 
 
@@ -152,7 +152,7 @@ def test_the_baseline_against_itself(plain: Pair, tmp_path: Path) -> None:
     assert found is not None
     assert (found.classes[0].identical, found.classes[0].itself) == (1.0, 0.75)
     assert found.words[0] == (
-        "4 of 4 answers are identical (100%); the baseline, asked twice, gave the same answer in 75%"
+        "4 of 4 answers are identical (100 %); the baseline, asked twice, gave the same answer in 75 %"
     )
 
 

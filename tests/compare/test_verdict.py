@@ -239,6 +239,14 @@ def test_a_claim_that_names_no_level_holds_partly() -> None:
     assert judge(cells, claim(at=32)).word == "supported"
 
 
+def test_where_it_holds_by_the_tolerance_alone_is_said_of_a_part_too() -> None:
+    """A level at which the interval begins below the factor; not where all of them begin above it."""
+    cells = [cell("e2e_p95", 1.5, at=1), decider(14.0)]
+    assert "14x is taken as held from 13.3x on (5 % of tolerance)" in map(_x, judge(cells, claim(at=None)).reasons)
+    above = [cell("e2e_p95", 1.5, at=1), decider(15.0)]
+    assert not any("tolerance" in reason for reason in judge(above, claim(at=None)).reasons)
+
+
 def test_the_other_way_round_it_is_partly_too() -> None:
     """Where it decides it does not hold, and elsewhere it does."""
     cells = [cell("e2e_p95", 14.0, at=1), decider(2.0)]

@@ -17,6 +17,7 @@ from llmload.compare.answering import quality, recorded
 from llmload.compare.answering.quality import Answers, ClassQuality, Example, Lost
 from llmload.compare.answering.recorded import Gathered
 from llmload.compare.sides import Pair
+from llmload.compare.words import percent
 from llmload.exits import Exit, Stop
 from llmload.record import answers as kept
 
@@ -155,15 +156,21 @@ def _example(one: Judged) -> Example:
     return Example(asked.id, prompt, first, second, one.found, asked.workload)
 
 
+def _percent(each: Sequence[bool]) -> str:
+    """How many are so: `75 %`; all and none are said only of all and none."""
+    share = sum(each) / len(each)
+    return percent(share if share in (0, 1) else min(max(share, 0.01), 0.99))
+
+
 def _words(judged: Sequence[Judged], classes: Sequence[ClassQuality]) -> list[str]:
     """What matters, the losses first."""
     lost = [(one.workload, item) for one in classes for item in one.lost if item.beyond]
     words = [item.words(name) for name, item in sorted(lost, key=lambda each: not each[1].shown)]
     same = [one.identical for one in judged if one.identical is not None]
     if same:
-        text = f"{sum(same):,} of {len(same):,} answers are identical ({sum(same) / len(same):.0%})"
+        text = f"{sum(same):,} of {len(same):,} answers are identical ({_percent(same)})"
         if again := [one.itself for one in judged if one.itself is not None]:
-            text += f"; the baseline, asked twice, gave the same answer in {sum(again) / len(again):.0%}"
+            text += f"; the baseline, asked twice, gave the same answer in {_percent(again)}"
         words.append(text)
     for side, name in enumerate(("baseline", "candidate")):
         failed = [one.asked for one in judged if "no answer" in one.faults[side]]

@@ -92,7 +92,7 @@ def judge(  # noqa: PLR0913, PLR0917 (what all parts of a comparison found, once
     if not undeclared:
         reasons += _whereabouts(word, cell, places)
     if claim is not None and not undeclared and cell is not None:
-        reasons += _tolerated(word, cell, claim, tolerance)
+        reasons += _tolerated(word, cell, claim, tolerance, places)
     reasons += _failing(cells, cell)
     reasons += [f"accepted by name: {item.words}" for item in differences if item.standing == "accepted"]
     reasons += [f"under test: {item.words}" for item in differences if item.standing == "variable under test"]
@@ -132,8 +132,11 @@ def _whereabouts(word: str, cell: Cell | None, places: Places) -> list[str]:
     return found + ([f"the claim does not hold elsewhere: not {headlines.listed(elsewhere)}"] if elsewhere else [])
 
 
-def _tolerated(word: str, cell: Cell, claim: Claim, tolerance: float) -> list[str]:
-    """That a claim was supported by the tolerance alone."""
+def _tolerated(word: str, cell: Cell, claim: Claim, tolerance: float, places: Places) -> list[str]:
+    """That a claim was supported by the tolerance alone, wherever it was."""
+    if word == "partly" and any(one.low is not None and one.low < claim.factor for one, _ in places.here):
+        least = claimed(holding.least(claim.factor, tolerance))
+        return [f"{claimed(claim.factor)} is taken as held from {least} on ({percent(tolerance)} of tolerance)"]
     if not word.startswith("supported") or cell.low is None or cell.low >= claim.factor:
         return []
     least = claimed(holding.least(claim.factor, tolerance))
