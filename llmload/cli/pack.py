@@ -78,6 +78,8 @@ def texts(folder: Path, run: dict[str, Any]) -> dict[str, Path | bytes]:
         own.setdefault(workload, []).append(orjson.dumps({"id": prompt, "prompt": text}) + b"\n")
     files: dict[str, Path | bytes] = {}
     for cls in scenario.classes:
+        if "/" in cls.name:  # it would lie elsewhere once it is unpacked
+            raise Stop(f"{folder / runfolder.RUN}: class {cls.name!r}: expected a name without /; the file was changed")
         if cls.path is None:
             files[f"{pack.PROMPTS}/{cls.name}.jsonl"] = b"".join(own[cls.name])
         else:

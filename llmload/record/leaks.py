@@ -3,6 +3,7 @@
 It says where and what kind, never what. A find may be a false one; who packs a run looks at the place and decides.
 """
 
+import base64
 import html
 import json
 import re
@@ -38,6 +39,16 @@ SHAPES: tuple[tuple[str, tuple[bytes, ...], re.Pattern[bytes]], ...] = (
     ("an AWS key", (b"akia",), re.compile(rb"(?<!\w)AKIA[0-9A-Z]{16}(?!\w)")),
     ("a signed token (JWT)", (b"eyj",), re.compile(rb"(?<!\w)eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*")),
     ("a user and password in a URL", (b"://",), re.compile(rb"://[^\s/?#\"'<>@:]*:[^\s/?#\"'<>@]+@")),
+    (
+        "a password",
+        (b"passw",),
+        re.compile(rb"passw(?:or)?d[\"'\\]*\s*[:=]\s*[\"'\\]*(?=[^\s\"'\\,;&<>]*\d)[^\s\"'\\,;&<>]{8,}", re.IGNORECASE),
+    ),
+    (
+        "a cookie",
+        (b"cookie",),
+        re.compile(rb"cookie[\"'\\]*\s*:\s*[\"'\\]*[\w-]+=[\w.%~+/=-]{8,}", re.IGNORECASE),
+    ),
     ("a private key", (b"private key",), re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY")),
 )
 """What it is called, what has to stand in a line in lower case for it to be looked at closely, and its shape."""
@@ -73,7 +84,14 @@ def find(lines: Iterable[bytes], secrets: Mapping[str, bytes]) -> Iterator[Find]
 
 
 def _forms(value: bytes) -> set[bytes]:
-    """A value as it stands in text, JSON, HTML and URLs."""
+    """A value as it stands in text, JSON, HTML, URLs, and in base64 wherever it begins there."""
     text = value.decode("utf-8", "surrogateescape")
     written = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], html.escape(text)}
-    return {form.encode("utf-8", "surrogateescape") for form in written} | {quote(value, safe="").encode()}
+    coded = {_base64(value, before) for before in range(3)}
+    return {form.encode("utf-8", "surrogateescape") for form in written} | {quote(value, safe="").encode()} | coded
+
+
+def _base64(value: bytes, before: int) -> bytes:
+    """The digits that are the value's alone where so many bytes stand before it; all others hang on its neighbours."""
+    digits = base64.b64encode(bytes(before) + value).rstrip(b"=")
+    return digits[(0, 2, 3)[before] : (before + len(value)) * 8 // 6]

@@ -3,6 +3,7 @@
 What goes in is read, answers are taken out, and all of it is looked through before a byte of the archive is written.
 """
 
+import contextlib
 import gzip
 import io
 import shutil
@@ -38,12 +39,16 @@ class Packed:
 
 
 def members(folder: Path, *, spools: bool) -> list[Path]:
-    """The files of a run that are packed. `spools`: also those of workers, from which something is missing."""
+    """The files of a run that are packed. `spools`: also those of workers, from which something is missing.
+
+    What a link leads to outside of the folder is not the run's, and stays out.
+    """
     found = [folder / name for name in (*FACTS, *REPORTS)]
     if spools:
         found += sorted((folder / runfolder.SPOOL).glob("*.jsonl"))
     found += sorted((folder / PROMPTS).glob("*"))
-    return [path for path in found if path.is_file()]
+    home = folder.resolve()
+    return [path for path in found if path.is_file() and path.resolve().is_relative_to(home)]
 
 
 def write(
@@ -60,8 +65,9 @@ def write(
         except OSError as error:
             raise Stop(f"{error.filename or name}: cannot be packed: {error.strerror}") from error
         _check({item.name: Path(name) / str(at) for at, item in enumerate(packed)}, secrets)
-        new = archive.with_name(f".{archive.name}.new")
+        new = None
         try:
+            new = runfolder.beside(archive)
             with (
                 new.open("wb") as raw,
                 gzip.GzipFile("", "wb", 6, raw, mtime=mtime) as zipped,
@@ -72,7 +78,9 @@ def write(
                         tar.addfile(_header(f"{root}/{item.name}", item.bytes, mtime), file)
             new.replace(archive)
         except OSError as error:
-            new.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                if new is not None:
+                    new.unlink(missing_ok=True)
             raise Stop(f"{archive}: cannot be written: {error.strerror}; name another file with --out") from error
     return packed
 

@@ -4,6 +4,7 @@ run.json is replaced by rename, never half written. The .jsonl files are only ap
 a last line that was cut by a kill is ignored by the reader. Nothing here computes a figure.
 """
 
+import errno
 import fcntl
 import os
 import re
@@ -52,8 +53,21 @@ def cannot_write(path: Path, error: OSError) -> Stop:
     return Stop(f"{path}: cannot be written: {error.strerror}; name another folder with --out", Exit.USAGE)
 
 
+def beside(path: Path) -> Path:
+    """Where a file is written that takes another's place once it is whole.
+
+    Raises OSError where no file may stand: for no name, for a folder, and for a device, which would be lost.
+    """
+    if path.is_dir():
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is there and is no file")
+    return path.with_name(f".{path.name}.new")
+
+
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file so that a reader sees the old one or the new one, never half of it."""
+    """Write a JSON file so that a reader sees the old one or the new one, never half of it. Raises OSError."""
+    beside(path)
     data = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

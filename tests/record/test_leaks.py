@@ -1,5 +1,7 @@
 """Secrets are found by value and by shape, said by line and kind, and what is none is let pass."""
 
+import base64
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +24,9 @@ SECRETS = {
     "eyJhbGciOiJI.eyJzdWIiOiIx.abc": "a signed token (JWT)",
     "http://user:pass@host/v1": "a user and password in a URL",
     "-----BEGIN RSA PRIVATE KEY-----": "a private key",
+    '"password": "hunter2hunter2"': "a password",
+    "DB_PASSWD=hunter2hunter2": "a password",
+    "Set-Cookie: session=abcdefgh1": "a cookie",
 }
 
 HARMLESS = (
@@ -33,6 +38,7 @@ HARMLESS = (
     "--allow-http-key",
     '<script>url("data:image/png;base64,AAAA")</script>',
     "chf_amount_in_january_2026",
+    "I forgot my password: please send me a new one before 2027",
 )
 
 
@@ -55,6 +61,13 @@ def test_values_are_found_as_they_may_be_written() -> None:
     written = [value, r"a\"b<c>/d é", "a&quot;b&lt;c&gt;/d é", "a%22b%3Cc%3E%2Fd%20%C3%A9", 'a\\"b<c>/d \\u00e9', "a"]
     lines = [text.encode() for text in written]
     assert list(leaks.find(lines, secrets)) == [Find(line, "the value of MY_TOKEN") for line in (1, 2, 3, 4, 5)]
+
+
+@given(st.binary(min_size=8, max_size=30), st.binary(max_size=5), st.binary(max_size=5))
+def test_a_value_is_found_in_base64(value: bytes, before: bytes, behind: bytes) -> None:
+    """As in `Basic …`, whatever stands before and behind it there."""
+    line = base64.b64encode(before + value + behind)
+    assert Find(1, "the value of KEY") in list(leaks.find([line], {"KEY": value}))
 
 
 def test_which_variables_are_looked_for() -> None:

@@ -83,3 +83,17 @@ def test_an_archive_that_cannot_be_written(tmp_path: Path) -> None:
     """One sentence, and what to do."""
     with pytest.raises(Stop, match=r"cannot be written: No such file or directory; name another file with --out"):
         pack.write(tmp_path / "not" / "x.tar.gz", "run", files(run(tmp_path / "run")), 0, {})
+    for place, words in ((Path(), "Is a directory"), (Path("x" * 300), "File name too long")):
+        with pytest.raises(Stop, match=f"cannot be written: {words}"):
+            pack.write(place, "run", files(tmp_path / "run"), 0, {})
+
+
+def test_a_link_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    """What lies outside of the folder stays out, be the file a link or its folder; a link within is the run's."""
+    folder, elsewhere = run(tmp_path / "run"), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "x.jsonl").write_text("private\n")
+    (folder / "locust.log").symlink_to(elsewhere / "x.jsonl")
+    (folder / "prompts").symlink_to(elsewhere)
+    (folder / "report.md").symlink_to(folder / "run.json")
+    assert set(files(folder, spools=True)) == {"run.json", "requests.jsonl", "report.md", "spool/w0.jsonl"}

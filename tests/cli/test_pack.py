@@ -1,0 +1,35 @@
+"""`llmload pack` of a run that was changed by hand; a tolerance of `llmload compare` that is none."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from llmload.cli import main
+from llmload.exits import Exit
+from tests.compare.folders import make
+
+
+def test_a_name_that_leads_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever unpacks the archive finds all of it in one folder: a class called `../…` is refused."""
+    monkeypatch.chdir(tmp_path)
+    folder = make(tmp_path / "run", seed=1, requests=2)
+    assert main(["pack", "run", "--with-prompts"]) == Exit.OK
+    (tmp_path / "run.tar.gz").unlink()
+    run = orjson.loads((folder / "run.json").read_bytes())
+    run["scenario"]["classes"][0]["name"] = "../../elsewhere"
+    (folder / "run.json").write_bytes(orjson.dumps(run))
+    assert main(["pack", "run", "--with-prompts"]) == Exit.USAGE
+    assert "class '../../elsewhere': expected a name without /" in capsys.readouterr().err
+    assert not (tmp_path / "run.tar.gz").exists()
+
+
+@pytest.mark.parametrize("share", ["nan", "-1", "200%", "x", ""])
+def test_a_tolerance_that_is_none(share: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was expected is said."""
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", "a", "b", f"--tolerance={share}"])
+    assert ended.value.code == Exit.USAGE
+    assert f"expected a share from 0 to under 1, as 0.05 or 5%, got {share!r}" in capsys.readouterr().err
