@@ -1,6 +1,7 @@
 """`llmload compare BASELINE CANDIDATE…`: which is better, by how much, and whether a claim holds."""
 
 import argparse
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,9 +64,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def share(text: str) -> float:
     """A share, as `0.05` or `5%`."""
-    found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    try:
+        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        found = math.nan
     if not 0 <= found < 1:
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"expected a share from 0 to under 1, as 0.05 or 5%, got {text!r}")
     return found
 
 

@@ -162,7 +162,7 @@ def _folders(path: Path) -> Iterator[Path]:
     try:
         whole, folder = (path / runfolder.RUN).is_file(), path.is_dir()
     except OSError as error:
-        raise Stop(f"{str(path):.200}: cannot be read: {error.strerror}", Exit.UNJUDGED) from error
+        raise Stop(f"{path!s:.200}: cannot be read: {error.strerror}", Exit.UNJUDGED) from error
     if whole:
         yield path
         return

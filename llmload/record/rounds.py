@@ -70,10 +70,12 @@ def order(rounds: int) -> Iterator[tuple[str, int]]:
 
 
 def read(folder: Path) -> Rounds:
-    """ab.json of a folder. Raises Stop(USAGE) if there is none, or none that is whole."""
+    """ab.json of a folder. Raises Stop(USAGE) if there is none, none that is whole, or one of a newer format."""
     path = folder / FILE
     try:
         value = orjson.loads(path.read_bytes())
+        if type(value["schema"]) is int and value["schema"] > SCHEMA:
+            raise Stop(f"{path}: written in format {value['schema']}, and this llmload reads {SCHEMA}; update llmload")
         rows = value["rounds"]
         found = [Round(**{name: row[name] for name in Round.__slots__}) for row in rows]
         about = {name: item for name, item in value.items() if name not in ("schema", "rounds")}
@@ -82,6 +84,9 @@ def read(folder: Path) -> Rounds:
         raise Stop(f"{path}: cannot be read: {error.strerror}; expected a folder of llmload ab") from error
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise Stop(f"{path}: is not what llmload ab wrote: {error!r}") from error
-    if any(item.side not in SIDES or type(item.round) is not int for item in found):
+    if type(started_at) not in (int, float) or any(
+        item.side not in SIDES or not (type(item.round) is type(item.exit_code) is int) or type(item.run) is not str
+        for item in found
+    ):
         raise Stop(f"{path}: is not what llmload ab wrote: rounds of baseline and candidate were expected")
     return Rounds(about, started_at, found, ended_at)

@@ -191,6 +191,15 @@ def test_without_data_nothing_is_drawn(tmp_path: Path) -> None:
     assert plots.draw(replace(elsewhere, pair=replace(compared.pair, levels=())), "a-") == []
 
 
+def test_where_all_failed_nothing_is_drawn(tmp_path: Path) -> None:
+    """Both sides infinite at every level: triangles alone would have no scale to stand on."""
+    sides = [one_side(tmp_path / name, name, 100.0, fails=4) for name in ("baseline", "candidate")]
+    compared = small(tmp_path / "small")
+    pair = replace(compared.pair, baseline=sides[0], candidate=sides[1], levels=LEVELS[1:])
+    titles = {plot.title for plot in plots.draw(replace(compared, pair=pair), "a-")}
+    assert "Time to first token" not in titles
+
+
 def cell(key: str, gain: float | None, **more: object) -> Cell:
     """A cell of a figure at 4 in flight."""
     facts = Cell(

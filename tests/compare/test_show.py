@@ -405,6 +405,11 @@ def test_files(compared: Compared, tmp_path: Path) -> None:
     with pytest.raises(Stop, match="cannot be written: No such file") as stopped:
         files.replace(tmp_path / "none" / "x.html", "x")
     assert stopped.value.code is Exit.USAGE
+    os.mkfifo(tmp_path / "pipe")
+    for place, words in ((Path(), "Is a directory"), (tmp_path / "pipe", "no file"), (Path("x" * 300), "too long")):
+        with pytest.raises(Stop, match=f"cannot be written: .*{words}"):
+            files.replace(place, "x")
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_a_comment_holds_the_markdown(comparison: Comparison) -> None:

@@ -31,6 +31,13 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_a_newer_format_is_not_written_over(tmp_path: Path) -> None:
+    """Going on with it would lose what is new in it."""
+    (tmp_path / rounds.FILE).write_bytes(orjson.dumps({"schema": 2, "rounds": []}))
+    with pytest.raises(Stop, match=r"ab\.json: written in format 2, and this llmload reads 1; update llmload"):
+        rounds.read(tmp_path)
+
+
 ROW = {"side": "baseline", "round": 0, "run": "baseline/x", "started_at": 1, "exit_code": 0}
 
 
@@ -40,10 +47,14 @@ ROW = {"side": "baseline", "round": 0, "run": "baseline/x", "started_at": 1, "ex
         b"",
         b"[]",
         b"{}",
-        orjson.dumps({"rounds": [1], "started_at": 1, "ended_at": 1}),
-        orjson.dumps({"rounds": [{**ROW, "side": "third"}], "started_at": 1, "ended_at": 1}),
-        orjson.dumps({"rounds": [{**ROW, "round": "x"}], "started_at": 1, "ended_at": 1}),
-        orjson.dumps({"rounds": [ROW], "started_at": 1}),
+        orjson.dumps({"rounds": [ROW], "started_at": 1, "ended_at": 1}),
+        orjson.dumps({"schema": 1, "rounds": [1], "started_at": 1, "ended_at": 1}),
+        orjson.dumps({"schema": 1, "rounds": [{**ROW, "side": "third"}], "started_at": 1, "ended_at": 1}),
+        orjson.dumps({"schema": 1, "rounds": [{**ROW, "round": "x"}], "started_at": 1, "ended_at": 1}),
+        orjson.dumps({"schema": 1, "rounds": [{**ROW, "exit_code": "x"}], "started_at": 1, "ended_at": 1}),
+        orjson.dumps({"schema": 1, "rounds": [{**ROW, "run": 5}], "started_at": 1, "ended_at": 1}),
+        orjson.dumps({"schema": 1, "rounds": [ROW], "started_at": "x", "ended_at": 1}),
+        orjson.dumps({"schema": 1, "rounds": [ROW], "started_at": 1}),
     ],
 )
 def test_a_damaged_file_is_one_sentence(tmp_path: Path, text: bytes) -> None:

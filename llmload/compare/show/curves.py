@@ -106,7 +106,7 @@ def percentiles(key: str, unit: str, scale: float) -> Draw:
                     span = None if np.isnan(each) else points.whiskers(side, level, workload, figure)
                     if span is not None:
                         _whisker(axes, x, (span[0] * scale, span[1] * scale), each, colour)
-        if not (drawn or beyond):
+        if not drawn:  # triangles alone have no scale to stand on
             return None
         _levels(axes, levels)
         axes.set_yscale("log")

@@ -7,6 +7,7 @@ from pathlib import Path
 from llmload.compare.comparison import Comparison
 from llmload.compare.show import data, html, markdown, terminal
 from llmload.exits import Exit, Stop
+from llmload.record import runfolder
 
 FORMATS: dict[str, Callable[[Comparison], str]] = {
     "table": terminal.text,
@@ -27,13 +28,15 @@ def write(comparison: Comparison, folder: Path) -> None:
 
 def replace(path: Path, text: str) -> None:
     """Write a file, never half of it. Raises Stop(USAGE) if that cannot be done."""
-    new = path.with_name(f".{path.name}.new")
+    new = None
     try:
+        new = runfolder.beside(path)
         new.write_text(text, encoding="utf-8")
         new.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):  # half a file is nobody's, and takes room
-            new.unlink(missing_ok=True)
+            if new is not None:
+                new.unlink(missing_ok=True)
         raise Stop(
             f"{path}: cannot be written: {error.strerror}; make room, or name a file in a folder that is there and "
             "may be written to",
