@@ -5,6 +5,7 @@ lengths; all others have them cut there, so that both sides get the same texts w
 """
 
 import argparse
+import os
 import socket
 import sys
 import textwrap
@@ -17,7 +18,7 @@ from typing import Any
 import orjson
 from rich.console import Console
 
-from llmload.cli import asking, compare, quiet, run
+from llmload.cli import asking, attend, compare, quiet, run
 from llmload.exits import Exit, Stop
 from llmload.load import forecast, kept, options, reading
 from llmload.load.scenario import Scenario
@@ -80,8 +81,17 @@ def main(args: Namespace) -> int:
     if args.dry_run:
         print(f"{contest.plan()}\n\nOne of these runs:\n\n{forecast.of(contest.scenario)}")
         return Exit.OK
+    try:
+        with attend.ended_as_by_ctrl_c():
+            return perform(args, contest)
+    finally:
+        contest.let_go()
+
+
+def perform(args: Namespace, contest: "Contest") -> int:
+    """All that takes its time; gives the exit code."""
     code = contest.perform()
-    if code in rounds.GONE:
+    if contest.books.ended_at is None:
         return code
     if args.check_answers:
         try:
@@ -126,6 +136,7 @@ class Contest:
         self.pause_s = 0.0 if args.pause in ("0", "0s") else options.seconds(args.pause, "--pause")
         self.folder = Path(args.resume or ".")
         self.books = Rounds({}, clock.now())
+        self.claimed: int | None = None
         if args.resume is None:
             self.scenario = reading.load(args.scenario, options.overrides(args))
         else:
@@ -187,7 +198,7 @@ class Contest:
                 raise Stop(f"{self.folder / rounds.FILE}: its {side} is {was}; resume it with the same endpoints")
 
     def perform(self) -> int:
-        """Run what has not been run yet; gives the highest exit code."""
+        """Run what has not been run yet; gives the highest exit code, or that of what ended it before its time."""
         for side in SIDES:
             self.reach(side)
         self.begin()
@@ -195,6 +206,7 @@ class Contest:
         done = {(item.side, item.round): item for item in self.books.rounds}
         order = list(rounds.order(self.args.rounds))
         codes = [item.exit_code for item in done.values()]
+        interrupts = attend.Interrupts()
         last: Path | None = None
         for at, (side, round_) in enumerate(order, 1):
             if (side, round_) in done:
@@ -203,11 +215,14 @@ class Contest:
             try:
                 if last is not None:
                     self.pause(last)
-                code, last = self.one(side, round_)
+                code, last = self.one(side, round_, interrupts)
             except KeyboardInterrupt:
                 code = Exit.INCOMPLETE
             codes.append(code)
+            if interrupts.count:
+                code = Exit.INCOMPLETE  # though the run itself may have come to its end
             if code in rounds.GONE:
+                codes = [code]
                 self.say(f"\nStopped there. This goes on with it:\n  llmload ab --resume {self.folder}", "yellow")
                 break
         else:
@@ -239,11 +254,26 @@ class Contest:
                 "command": all_hidden(run.typed()),
             }
             self.keep(self.scenario)
-        else:
+        self.only_one()
+        if self.args.resume is not None:
             self.books.rounds = [item for item in self.books.rounds if item.whole]
             self.books.ended_at = None
             self.set_aside()
         self.books.write(self.folder)
+
+    def only_one(self) -> None:
+        """Be the only process that makes rounds of this folder, until it ends. Raises Stop(USAGE)."""
+        try:
+            self.claimed = runfolder.claim(self.folder)
+        except Stop:
+            raise Stop(f"{self.folder}: an llmload ab makes its rounds now; wait for its end, or end it") from None
+        except OSError as error:
+            raise runfolder.cannot_write(self.folder, error) from error
+
+    def let_go(self) -> None:
+        """Leave the folder to others."""
+        if self.claimed is not None:
+            os.close(self.claimed)
 
     def about(self, side: str) -> dict[str, Any]:
         """What ab.json says of a side."""
@@ -254,11 +284,12 @@ class Contest:
         }
 
     def set_aside(self) -> None:
-        """Move runs that are no round out of the folders of both sides."""
+        """Move runs that are no round out of the folders of both sides. Raises Stop(USAGE) if one still goes on."""
         known = {item.run for item in self.books.rounds}
         for side in SIDES:
             for path in sorted((self.folder / side).glob("*")):
-                if f"{side}/{path.name}" not in known:
+                if path.is_dir() and f"{side}/{path.name}" not in known:
+                    os.close(runfolder.claim(path))
                     (self.folder / rounds.STOPPED).mkdir(exist_ok=True)
                     path.rename(self.folder / rounds.STOPPED / f"{side}-{path.name}")
 
@@ -270,7 +301,7 @@ class Contest:
         except OSError as error:
             raise runfolder.cannot_write(self.folder / SCENARIO, error) from error
 
-    def one(self, side: str, round_: int) -> tuple[int, Path | None]:
+    def one(self, side: str, round_: int, interrupts: attend.Interrupts) -> tuple[int, Path | None]:
         """One run; gives its exit code and its folder, None if it did not begin."""
         made: list[Path] = []
         began = time.monotonic()
@@ -285,7 +316,9 @@ class Contest:
         args = self.words(side, round_)
         scenario = run.read(args, self.hosts[side])
         try:
-            code = run.perform(args, scenario, self.hosts[side], run.typed(), brief=True, behind=behind)
+            code = run.perform(
+                args, scenario, self.hosts[side], run.typed(), brief=True, behind=behind, interrupts=interrupts
+            )
         except Stop as stop:
             print(f"llmload ab: {stop.message}", file=sys.stderr)
             code = stop.code

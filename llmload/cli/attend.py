@@ -69,6 +69,22 @@ class Interrupts:
                 signal.signal(number, handler)
 
 
+@contextlib.contextmanager
+def ended_as_by_ctrl_c() -> Iterator[None]:
+    """SIGTERM and SIGHUP are a KeyboardInterrupt while the block lasts, so that what it holds is let go in order."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    numbers = [signal.SIGTERM, signal.SIGHUP]
+    former = {number: signal.signal(number, stop) for number in numbers if signal.getsignal(number) != signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
 def start(
     command: list[str], log: Path, environment: Mapping[str, str], *, brief: bool = False
 ) -> "subprocess.Popen[bytes]":

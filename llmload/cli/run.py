@@ -262,13 +262,16 @@ def perform(  # noqa: PLR0913
     *,
     brief: bool = False,
     behind: Behind = lambda _console, _folder: None,
+    interrupts: attend.Interrupts | None = None,
 ) -> int:
     """Run in a folder of its own, from the first line on the screen to the exit code. `words` go into run.json.
 
-    If it is to be brief, only the picture of the load that goes on is shown, and what went wrong.
+    If it is to be brief, only the picture of the load that goes on is shown, and what went wrong. `interrupts` tells
+    whether somebody wanted it to stop, also where that came too late to cut anything.
     """
     console = screen()
-    with attend.Interrupts().counted() as interrupts:
+    interrupts = interrupts or attend.Interrupts()
+    with interrupts.counted():
         folder = folder_for(args, scenario)
         if not brief:
             announce(args, console, scenario, host)

@@ -4,7 +4,9 @@ A real one is in test_rerun.py, which repeats one of its runs.
 """
 
 import argparse
+import os
 import re
+import signal
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +17,7 @@ import pytest
 from rich.console import Console
 
 from llmload.cli import ab, obey, run
+from llmload.cli.attend import Interrupts
 from llmload.load import reading
 from llmload.load.scenario import Scenario
 from llmload.record import rounds, runfolder
@@ -33,10 +36,23 @@ class Played:
     meanwhile: Callable[[], None] = lambda: None
 
     def __call__(
-        self, args: Namespace, scenario: Scenario, host: str, _words: list[str], *, brief: bool, behind: run.Behind
+        self,
+        args: Namespace,
+        scenario: Scenario,
+        host: str,
+        _words: list[str],
+        *,
+        brief: bool,
+        behind: run.Behind,
+        interrupts: Interrupts,
     ) -> int:
         """As `run.perform`."""
         assert brief
+        with interrupts.counted():
+            return self.play(args, scenario, host, behind)
+
+    def play(self, args: Namespace, scenario: Scenario, host: str, behind: run.Behind) -> int:
+        """The run itself."""
         self.asked.append((args, scenario, host))
         code = self.codes.pop(0) if self.codes else 0
         if code == 3:  # it did not begin
@@ -141,6 +157,58 @@ def test_other_texts_on_one_side_are_fitted_for_it(played: Played) -> None:
     assert obey(["ab", *BOTH, "--rounds", "2", "--baseline-set", "class.short.input_tokens=90"]) == 0
     fits = [(scenario.classes[0].input_tokens, scenario.fitted is None) for _, scenario, _ in played.asked]
     assert [fit for _, fit in fits] == [True, True, False, True]
+
+
+def test_what_ends_it_is_told_also_behind_a_run_that_was_degraded(
+    played: Played, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The higher code of a round before does not make rounds that are not there whole."""
+    played.codes = [5, 3]
+    assert obey(["ab", *BOTH]) == 3
+    assert rounds.read(folder()).ended_at is None
+    out = capsys.readouterr().out
+    assert "Stopped there." in out
+    assert "All runs are there" not in out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_ends_by_itself_all_the_same_is_the_last_one(played: Played, number: int) -> None:
+    """Whoever interrupts while a run is being finished wants no more of them; the run itself is a round."""
+    played.meanwhile = lambda: signal.raise_signal(number)
+    assert obey(["ab", *BOTH]) == 6
+    assert told() == [("b", 0, 0)]
+    assert rounds.read(folder()).ended_at is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_between_two_runs_are_a_ctrl_c(
+    played: Played, number: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says how it goes on; and they mean again what they meant before."""
+    monkeypatch.setattr(ab.Contest, "pause", lambda *_: signal.raise_signal(number))
+    before = signal.getsignal(number)
+    assert obey(["ab", *BOTH]) == 6
+    assert f"llmload ab --resume {folder()}" in capsys.readouterr().out
+    assert signal.getsignal(number) == before
+
+
+def test_one_folder_is_for_one_ab(played: Played, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second that would go on with it moves nothing away; nor is a run moved that still goes on."""
+    played.codes = [0, 6]
+    assert obey(["ab", *BOTH]) == 6
+    holder = runfolder.claim(folder())
+    words = (*BOTH, "--resume", str(folder()))
+    assert obey(["ab", *words]) == 2
+    assert "an llmload ab makes its rounds now; wait for its end" in capsys.readouterr().err
+    os.close(holder)
+    (orphan,) = (folder() / "candidate").iterdir()
+    holder = runfolder.claim(orphan)
+    assert obey(["ab", *words]) == 2
+    assert "this run is still going on" in capsys.readouterr().err
+    assert orphan.exists()
+    os.close(holder)
+    (folder() / "candidate" / "notes.txt").touch()
+    assert obey(["ab", *words]) == 0
 
 
 @pytest.mark.parametrize(("code", "whole"), [(1, True), (5, True), (4, True), (2, False), (3, False), (6, False)])
