@@ -1,6 +1,7 @@
 """Waits until a server has nothing left to do, as far as it tells by its own metrics."""
 
 import contextlib
+import http.client
 import re
 import time
 import urllib.request
@@ -15,6 +16,9 @@ LIMIT_S = 60.0
 LOOK_S = 0.5
 """… and it is looked at so often."""
 ANSWER_S = 2.0
+"""A page may take so long …"""
+LARGEST = 1 << 24
+"""… and so many bytes of it are read."""
 _NAME = re.compile(r"[A-Za-z_:][\w:]*")
 
 
@@ -30,7 +34,7 @@ def wait(folder: Path, ask: Callable[[], str] | None = None, limit_s: float = LI
     deadline = time.monotonic() + limit_s
     while True:
         busy = None
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
             busy = total(ask(), names)
         if not busy or time.monotonic() > deadline:
             return busy
@@ -48,11 +52,16 @@ def page(run: dict[str, Any]) -> tuple[str | None, set[str]]:
 
 
 def fetched(url: str) -> str:
-    """A page, without any proxy. Raises OSError or ValueError."""
+    """A page, without any proxy. Raises OSError, ValueError or HTTPException."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    deadline = time.monotonic() + ANSWER_S
+    found = bytearray()
     with opener.open(url, timeout=ANSWER_S) as answer:
-        text: str = answer.read().decode(errors="replace")
-    return text
+        while piece := answer.read1(1 << 16):
+            found += piece
+            if len(found) > LARGEST or time.monotonic() > deadline:
+                raise TimeoutError
+    return found.decode(errors="replace")
 
 
 def total(text: str, names: set[str]) -> float:

@@ -1,5 +1,11 @@
 """Between two runs the server comes to rest, as far as it tells."""
 
+import contextlib
+import itertools
+import socket
+import threading
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +58,40 @@ def test_a_page_that_is_gone_is_not_waited_for(tmp_path: Path) -> None:
     """A server that has ended runs nothing."""
     folder = run(tmp_path, {"source": "http://127.0.0.1:9/metrics", "names": NAMES})
     assert quiet.wait(folder) is None
+
+
+@pytest.mark.parametrize("page", [b"no HTTP at all\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut"])
+def test_a_page_that_is_none_is_not_waited_for(tmp_path: Path, page: bytes) -> None:
+    """What now stands at that port need not speak HTTP."""
+    with answering([page]) as url:
+        assert not quiet.wait(run(tmp_path, {"source": url, "names": NAMES}))
+
+
+def test_a_page_without_end_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither drips nor floods keep the next run waiting."""
+    monkeypatch.setattr(quiet, "ANSWER_S", 0.2)
+    monkeypatch.setattr(quiet, "LARGEST", 1 << 18)
+    head = b"HTTP/1.1 200 OK\r\n\r\n"
+    for rest in (itertools.repeat(b"#"), itertools.repeat(b"x" * 65536)):
+        with answering(itertools.chain([head], rest), 0.05) as url:
+            assert quiet.wait(run(tmp_path, {"source": url, "names": NAMES})) is None
+
+
+@contextlib.contextmanager
+def answering(pieces: Iterable[bytes], apart_s: float = 0.0) -> Iterator[str]:
+    """A server that sends these pieces, whatever it is asked, once; gives the URL of its page."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            peer, _ = server.accept()
+            with peer, contextlib.suppress(OSError):
+                peer.recv(65536)
+                for piece in pieces:
+                    peer.sendall(piece)
+                    time.sleep(apart_s)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/metrics"
+        thread.join(5)
+        assert not thread.is_alive()
