@@ -18,6 +18,8 @@ Counter = Callable[[Sequence[str]], list[int]]
 
 CHARS_PER_TOKEN = 4.5
 """English prose in the tokenizers of today; where nothing better is known."""
+MOST_CHARS_PER_TOKEN = 32
+"""No text is aimed at that is longer than this allows: a counter that cuts long texts off would never be content."""
 PREFIX_KIND = "handbook"
 
 _CLOSE = 0.01
@@ -100,7 +102,8 @@ class _Job:
         if self.miss is None or abs(miss) < abs(self.miss):
             self.best, self.miss = self.characters, miss
         self.seen.append((len(self.text), miss))
-        self.characters = max(1, self.characters - round(miss * self._slope(counted)))
+        aim = self.characters - round(miss * self._slope(counted))
+        self.characters = max(1, min(aim, self.target * MOST_CHARS_PER_TOKEN))
 
     def _slope(self, counted: int) -> float:
         """Characters per token where the text ends: a ticket's last lines are a log, denser than its sentences."""
@@ -183,7 +186,9 @@ def _first_guess(jobs: list[_Job], count: Counter) -> None:
         texts = [job.write() for job in sample]
         ratio = median(len(text) / max(1, counted) for text, counted in zip(texts, count(texts), strict=True))
         for job in same:
-            job.characters = max(1, round((job.target - job.overhead) * ratio) - len(job.lead))
+            job.characters = max(
+                1, round((job.target - job.overhead) * min(ratio, MOST_CHARS_PER_TOKEN)) - len(job.lead)
+            )
 
 
 def lead_of(scenario: Scenario, words: str) -> str:

@@ -16,6 +16,8 @@ Post = Callable[[dict[str, Any]], Any]
 """Sends a body to the server's /tokenize and gives the answer as JSON, or None if it is no success."""
 
 SAMPLE = "The quick brown fox jumps over the lazy dog."
+LONGER = " ".join([SAMPLE] * 8)
+"""What answers the same to both counts nothing."""
 
 
 Each = Callable[[Callable[[str], int], Sequence[str]], Iterable[int]]
@@ -27,12 +29,16 @@ def by_server(post: Post, model: str, each: Each = map) -> Counter | None:
 
     It raises Stop(UNMEASURABLE) if the server counted before and now does not.
     """
-    form = next((form for form, read in FORMS.items() if read(post(body(form, SAMPLE, model)))), None)
+
+    def counted(form: str, text: str) -> int:
+        return FORMS[form](post(body(form, text, model)))
+
+    form = next((form for form in FORMS if 0 < counted(form, SAMPLE) < counted(form, LONGER)), None)
     if form is None:
         return None
 
     def one(text: str) -> int:
-        return FORMS[form](post(body(form, text, model))) if text else 0
+        return counted(form, text) if text else 0
 
     def count(texts: Sequence[str]) -> list[int]:
         counts = list(each(one, texts))
@@ -57,7 +63,7 @@ def body(form: str, text: str, model: str) -> dict[str, Any]:
 def count_of(answer: Any) -> int:
     """Tokens in an answer of vLLM and SGLang; 0 if it holds none."""
     count = answer.get("count") if isinstance(answer, dict) else None
-    return count if isinstance(count, int) else 0
+    return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
 
 
 def tokens_of(answer: Any) -> int:

@@ -113,3 +113,16 @@ def test_prompts_that_cannot_be_so_short() -> None:
         Stop, match=r"class long: input_tokens: prompt long-\d+ cannot be as short as 20 tokens, \d+ is"
     ):
         lengths.fit(scenario, lambda texts: [len(text) // 4 for text in texts], 10)
+
+
+def test_a_counter_that_cuts_long_texts_off_is_given_up() -> None:
+    """Texts that it is never content with do not grow for ever."""
+    scenario = reading.load("mixed", [("class.long.input_tokens", "3000"), ("class.long.prompts", "3")])
+    longest: list[int] = []
+
+    def count(texts: Sequence[str]) -> list[int]:
+        longest.append(max(map(len, texts)))
+        return [min(len(text) // 4, 50) for text in texts]
+
+    lengths.fit(scenario, count, 0)
+    assert max(longest) <= 3000 * lengths.MOST_CHARS_PER_TOKEN + 2000

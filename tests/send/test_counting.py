@@ -15,7 +15,7 @@ def test_forms_of_tokenize() -> None:
     """The form that counts is found; one that answers nothing useful, as llama.cpp does to vLLM's, is passed over."""
 
     def vllm(body: dict[str, Any]) -> Any:
-        return {"count": 7, "tokens": [1] * 7} if "prompt" in body else None
+        return {"count": len(body["prompt"].split())} if "prompt" in body else None
 
     def llama(body: dict[str, Any]) -> Any:
         return {"tokens": body.get("content", "").split()}
@@ -25,12 +25,17 @@ def test_forms_of_tokenize() -> None:
         assert count is not None
         assert count(["one two three four five six seven", ""]) == [7, 0]
     assert counting.by_server(lambda body: None, "m") is None
-    assert counting.by_server(lambda body: {"count": "many"}, "m") is None
+
+
+@pytest.mark.parametrize("count", ["many", 0, -5, True, 1, 7, 2.5, None, [1]])
+def test_what_counts_every_text_alike_counts_nothing(count: Any) -> None:
+    """Prompts that are fitted by it would grow for ever."""
+    assert counting.by_server(lambda body: {"count": count}, "m") is None
 
 
 def test_a_tokenizer_that_stops_counting_is_no_zero() -> None:
     """A count that fails in mid-work is a stop, never a length of 0."""
-    answers = [{"count": 3}, None]
+    answers = [{"count": 3}, {"count": 24}, None]
     count = counting.by_server(lambda body: answers.pop(0), "m")
     assert count is not None
     with pytest.raises(Stop, match="stopped counting"):
