@@ -55,7 +55,9 @@ def ask(look: Look, models: Reply) -> None:
     note(found, sources, rough, "GET models (size / n_params)")
     if "engine" not in found:
         found.pop("version", None)
-    look.found.served, look.found.sources = {name: words(models, value) for name, value in found.items()}, sources
+    told = {name: words(models, value) for name, value in found.items()}
+    look.found.served = {name: value for name, value in told.items() if value != ""}
+    look.found.sources = {name: source for name, source in sources.items() if name in look.found.served}
 
 
 def pages_of(engine: str | None) -> tuple[str, ...]:

@@ -53,7 +53,9 @@ class Whole:
         self._size = 0
 
     def feed(self, stamp: int, data: bytes) -> None:  # noqa: ARG002  (all that counts is that it came)
-        """Keep some more of the body."""
+        """Keep some more of the body; what comes beyond the limit until the connection is closed is left."""
+        if self.over:
+            return
         self._pieces.append(data)
         self._size += len(data)
         self.over = self._size > self.LIMIT

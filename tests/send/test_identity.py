@@ -191,3 +191,12 @@ def test_the_file_of_a_tokenizer(tmp_path: Path, tokenize: str | None, kind: Any
     assert facts.tokenizing["name"] == "tokenizer.json"
     assert facts.tokenizing["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert (facts.tokenizing["probe_source"], facts.tokenizing["probe_tokens"]) == (source, tokens)
+
+
+def test_words_of_which_nothing_is_left_are_not_told() -> None:
+    """A lone surrogate says no quantization."""
+    page = {"details": {"format": "\ud800", "quantization_level": "\u202e"}, "model_info": 3}
+    script = Script(models=[{"id": "m", "owned_by": "library"}], pages={"/api/show": page})
+    facts = found(script)
+    assert facts.served == {"engine": "ollama"}
+    assert facts.sources == {"engine": "GET models"}

@@ -8,6 +8,7 @@ from llmload.exits import Exit, Stop
 from llmload.send import models
 from llmload.send.asking import Asker, Reply, UnansweredError
 from llmload.send.settings import Sending
+from llmload.send.wire import Whole
 from tests.send.scripted import Answer, plain, serving, stream
 
 
@@ -105,3 +106,12 @@ def test_settings_survive_json() -> None:
         "http://h/v1", "m", headers={"a": "b"}, extra_body={"x": [1]}, temperature=0.5, left_out=("min_tokens",)
     )
     assert Sending.from_dict(json.loads(json.dumps(sending.as_dict())) | {"later": 1}) == sending
+
+
+def test_of_a_body_without_end_no_more_is_kept_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What still comes until the connection is closed is left."""
+    monkeypatch.setattr(Whole, "LIMIT", 1000)
+    whole = Whole()
+    for _ in range(100):
+        whole.feed(0, b"x" * 600)
+    assert (whole.over, len(whole.body)) == (True, 1200)
