@@ -46,6 +46,7 @@ REACHED_S = 10.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options: its own, those of `llmload run`, and those of `llmload compare`."""
+    parser.epilog = f"--dry-run tells how long it takes. {compare.CODES}"
     add = parser.add_argument
     add("scenario", nargs="?", default="mixed", help="scenario file, or the name of a shipped one (mixed)")
     add("--baseline", metavar="URL", help="the endpoint that is there")

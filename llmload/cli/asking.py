@@ -53,7 +53,13 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("answers").add_argument
     add("--facts", metavar="FILE", help="JSON lines that say what is expected of answers: id, prompt, must_contain …")
     add("--score", metavar="COMMAND", help="your own scorer: JSON lines in, for each a number from 0 to 1 out")
-    add("--score-timeout", metavar="S", type=seconds, default=scorer.TIMEOUT_S, help="seconds it may take (600)")
+    add(
+        "--score-timeout",
+        metavar="S",
+        type=seconds,
+        default=scorer.TIMEOUT_S,
+        help="seconds that the scorer may take (600)",
+    )
     add(
         "--review-sheet",
         metavar="N",
@@ -72,8 +78,13 @@ def add_asking(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="ask both sides questions with known answers and prompts of the scenario, at temperature 0",
     )
-    add("--answer-prompts", metavar="N", type=whole(0, 10_000), default=10, help="prompts of each class (10)")
-    add("--answer-tokens", metavar="N", type=whole(1, 100_000), help="output tokens for each question (as it says)")
+    add("--answer-prompts", metavar="N", type=whole(0, 10_000), default=10, help="how many prompts of each class (10)")
+    add(
+        "--answer-tokens",
+        metavar="N",
+        type=whole(1, 100_000),
+        help="output tokens for each (each question says its own)",
+    )
     add("--answers-in-flight", metavar="N", type=whole(1, 64), default=4, help="how many are asked at a time (4)")
 
 

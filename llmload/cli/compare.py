@@ -22,8 +22,16 @@ RULE = {"gain": "gain", "least": "least", "success": "success_points"}
 """What --rule may set, and the field of `rule.Limits` that it is."""
 
 
+CODES = (
+    "Ends with 0 where the claim holds (or nothing was claimed), 1 where it, a gate or the answers do not, 4 where the "
+    "two cannot be compared or judged, 5 where a run was DEGRADED, 6 where one was stopped."
+)
+"""What the exit codes mean, for --help."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
+    parser.epilog = CODES
     parser.add_argument(
         "sides",
         metavar="SIDE",
@@ -36,26 +44,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options apart from the sides: `llmload ab` takes them too."""
-    add = parser.add_argument
+    add = parser.add_argument_group("comparing").add_argument
     add(
         "--claim",
         metavar="CLAIM",
-        help="what is said to hold, as '14x e2e_p95' or '50%% faster ttft_p50@8'; or a .toml",
+        help="what is said to hold, as '14x e2e_p95' or '50%% faster ttft_p50@8'; or a claim.toml, which also says who "
+        "said so and of what",
     )
-    add("--concurrency", metavar="N", type=float, help="requests in flight (or a rate) at which it is decided")
-    add("--workload", metavar="CLASS", help="class for which it is decided (all)")
-    add("--changed", metavar="NAMES", help="what was changed on purpose, as engine,driver: the variable under test")
-    add("--accept", metavar="NAMES", help="differences that are known and do not matter, as network,window")
+    add(
+        "--concurrency",
+        metavar="N",
+        type=float,
+        help="level that decides, requests in flight or a rate (the claim's; else the highest)",
+    )
+    add("--workload", metavar="CLASS", help="class that decides (the claim's; else all together)")
+    add("--changed", metavar="NAMES", help="what was changed on purpose and is tested, as engine,driver")
+    add(
+        "--accept",
+        metavar="NAMES",
+        help="other differences that may be there, as network,window; any further one makes it not comparable",
+    )
     add(
         "--gate",
         action="append",
         default=[],
         metavar="CONDITION",
-        help="exit with 1 unless candidate/baseline keeps to it, as 'p95_e2e<=1.05' or 'short/success>=0.99@32'",
+        help="exit with 1 unless candidate / baseline keeps to it, as 'p95_e2e<=1.05' or 'short/success>=0.99@32'; "
+        "repeatable",
     )
-    add("--tolerance", metavar="SHARE", type=share, default=0.05, help="how far below a claim still holds it (0.05)")
-    add("--rule", metavar="LIMITS", default="", help="limits of the rule, as gain=1.2,least=0.95,success=1")
-    add("--requests-per-month", metavar="N", type=float, help="the demand that costs and returns are reckoned for")
+    add(
+        "--tolerance",
+        metavar="SHARE",
+        type=share,
+        default=0.05,
+        help="part of the claimed factor that may be missing (0.05)",
+    )
+    add(
+        "--rule",
+        metavar="LIMITS",
+        default="",
+        help="limits of the rule of three ratios (speed-up, stability, memory), as gain=1.2,least=0.95,success=1",
+    )
+    add("--requests-per-month", metavar="N", type=float, help="how many requests a month the costs are reckoned for")
     add("--format", choices=FORMATS, default="table", help="what is printed (table)")
     add("--html", metavar="FILE", type=Path, help="write the page there as well")
     add("--no-files", action="store_true", help="only print; write nothing into a folder of llmload ab")
