@@ -15,8 +15,9 @@ def comparing(comparison: Comparison, compared: Compared) -> str:
     words = ["llmload", "compare", *operands]
     if comparison.claim is not None:
         words += ["--claim", _phrase(comparison.claim)]
-    level = compared.deciding.level
-    words += ["--concurrency", str(level.rate if level.concurrency is None else level.concurrency)]
+    level, open_ = compared.deciding.level, comparison.claim is not None and comparison.claim.concurrency is None
+    if not (open_ and (level,) == compared.pair.levels[-1:]):  # naming it would narrow a claim that names none
+        words += ["--concurrency", str(level.rate if level.concurrency is None else level.concurrency)]
     if compared.deciding.workload != ALL:
         words += ["--workload", compared.deciding.workload]
     declared = {
