@@ -103,7 +103,7 @@ def _pair(compared: Compared, width: int, *, claimed: bool) -> list[RenderableTy
     unknown = sum(not item.known for item in compared.questions)
     if compared.questions:
         words = f"{len(compared.questions)} questions to ask of these figures, {unknown} of them open"
-        parts += [Text(f" {words}: see --html or --format markdown", style="dim"), Text()]
+        parts += [Text(f" {words}: on the page (--html) and in --format markdown", style="dim"), Text()]
     return parts
 
 
