@@ -246,8 +246,9 @@ def told(compared: Compared, words: str) -> Comparison:
         "warnings": [words],
         "cells": [replace(c, workload=words, why=words) for c in compared.cells[:40]],
     }
-    answers = compared.answers
+    answers, money = compared.answers, compared.money
     assert answers is not None
+    assert money is not None
     examples = tuple(
         replace(e, prompt_id=words, prompt=words, baseline=words, candidate=f"{words} and", found=(words,))
         for e in answers.examples
@@ -257,6 +258,7 @@ def told(compared: Compared, words: str) -> Comparison:
         pair=replace(pair, scenario=words, baseline=sides[0], candidate=sides[1]),
         verdict=replace(compared.verdict, headline=words, reasons=(words,)),
         answers=replace(answers, examples=examples, words=(words,)),
+        money=replace(money, currency=words, lines=(replace(money.lines[0], assumption=words),), words=(words,)),
         **{name: tuple(items) for name, items in kept.items()},
     )
     claim = Claim(words, FIGURES["e2e_p95"], 14.0, None, words, words, words, words, {"model": words})
@@ -348,7 +350,8 @@ def test_the_command_repeats_the_comparison(comparison: Comparison, compared: Co
     args = parser.parse_args(words[2:])
     assert [side.split("=")[0] for side in args.sides] == ["baseline", "candidate"]
     assert [len(side.split(",")) for side in args.sides] == [3, 3]
-    assert args.claim == "14x e2e_p95"
+    assert (args.claim, args.concurrency) == ("14x e2e_p95", None)  # a level would narrow a claim that names none
+    assert "--concurrency 32" in again.comparing(replace(comparison, claim=None), compared)
     assert again.measuring(compared.pair.candidate) == "llmload run scenarios/mixed.toml --host http://candidate:8000"
     assert [name for name, _ in again.measurings(compared.pair)] == ["baseline", "candidate"]
 

@@ -171,7 +171,7 @@ def _grid(section: Section, width: int, cut: int | None = None, places: Sequence
     chosen = list(places) or list(range(cut or len(section.heads)))
     one_class = len({line.cells[1] for line in section.lines}) == 1
     chosen = [at for at in chosen if not (one_class and section.heads[at].heading == "class")]
-    heads = [section.heads[at] for at in chosen]
+    heads = [replace(head, heading=one_line(head.heading)) for head in (section.heads[at] for at in chosen)]
     cells = [[one_line(line.cells[at]) for at in chosen] for line in section.lines]
     styles = [SHADES[line.tone] if line.tone else "" for line in section.lines]
     keep = 2 if len(heads) > 1 and heads[1].heading == "class" else 1
