@@ -47,6 +47,7 @@ def main(args: Namespace) -> int:
     if path is None or path.name != kept.RUN or kept.read(path).run is None:
         raise Stop(f"{args.run}: no run folder: expected one with the {kept.RUN} of a run in it")
     before = runfolder.read_run(path.parent)
+    prompts.read(path.parent)  # one that is damaged is told now, not after an hour of load
     args.scenario = str(path.parent)
     if args.round is not None:
         args.set = [*(args.set or []), f"round={args.round}"]

@@ -1,4 +1,4 @@
-"""`llmload pack` of a run that was changed by hand; a tolerance of `llmload compare` that is none."""
+"""`llmload pack` and `rerun` of a run that was changed by hand; a tolerance of `llmload compare` that is none."""
 
 from pathlib import Path
 
@@ -24,6 +24,18 @@ def test_a_name_that_leads_elsewhere(
     assert main(["pack", "run", "--with-prompts"]) == Exit.USAGE
     assert "class '../../elsewhere': expected a name without /" in capsys.readouterr().err
     assert not (tmp_path / "run.tar.gz").exists()
+
+
+def test_a_damaged_list_of_prompts_is_told_before_anything_is_sent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not when the run is over, and there is nothing to hold its prompts against."""
+    folder = make(tmp_path / "run", seed=1, requests=2)
+    (folder / "prompts.jsonl").write_text("[]\n")
+    assert main(["rerun", str(folder), "--host", "http://127.0.0.1:9"]) == Exit.UNJUDGED
+    shown = capsys.readouterr()
+    assert "prompts.jsonl: line 1: expected an object, got list" in shown.err
+    assert not shown.out
 
 
 @pytest.mark.parametrize("share", ["nan", "-1", "200%", "x", ""])
