@@ -119,24 +119,24 @@ def run(args: argparse.Namespace, operands: list[str]) -> int:
     wanted = asked(args)
     contest = sides.read(operands)
     comparison = comparing.compute(contest, wanted)
-    wrote: list[str] = []
-    if contest.ab is not None and not args.no_files:
-        files.write(comparison, contest.ab)
-        wrote += [f"{contest.ab}/compare.html", "compare.md", "compare.json"]
-    for path in sheets(comparison, contest.ab or Path()):
-        print(f"llmload: written {path}", file=sys.stderr)
-    if args.html is not None:
-        files.replace(args.html, files.FORMATS["html"](comparison))
-        wrote.append(str(args.html))
     if args.format == "table":
         console = Console()
         terminal.show(comparison, console if console.is_terminal else Console(width=WIDTH))
-        if wrote:
-            print(f" files:   {', '.join(wrote)}")
     else:
         if args.format in UTF8:
             outlet.as_utf8()
         sys.stdout.write(files.FORMATS[args.format](comparison))
+    sys.stdout.flush()  # a file that cannot be written takes nothing away from what is shown
+    wrote: list[str] = []
+    if contest.ab is not None and not args.no_files:
+        files.write(comparison, contest.ab)
+        wrote += [f"{contest.ab}/compare.html", "compare.md", "compare.json"]
+    if args.html is not None:
+        files.replace(args.html, files.FORMATS["html"](comparison))
+        wrote.append(str(args.html))
+    wrote += [str(path) for path in sheets(comparison, contest.ab or Path())]
+    if wrote:
+        print(f" files:   {', '.join(wrote)}", file=sys.stdout if args.format == "table" else sys.stderr)
     return comparison.exit_code
 
 
