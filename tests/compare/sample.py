@@ -250,10 +250,14 @@ CHANGES = Changes(
     Level(32, None),
     "all",
     (
-        Contribution(("A",), (), 1.21, 1.15, 1.27, "faster"),
-        Contribution(("B",), (), 1.30, 1.22, 1.38, "faster"),
-        Contribution(("B",), ("A",), 1.18, 1.10, 1.26, "faster"),
-        Contribution(("A", "B"), (), 1.43, 1.36, 1.51, "faster"),
+        Contribution(("A",), (), 1.21, 1.15, 1.27, "A alone: 1.2\N{MULTIPLICATION SIGN} [1.15 to 1.27], faster"),
+        Contribution(("B",), (), 1.30, 1.22, 1.38, "B alone: 1.3\N{MULTIPLICATION SIGN} [1.2 to 1.4], faster"),
+        Contribution(
+            ("B",), ("A",), 1.18, 1.10, 1.26, "B on top of A: 1.18\N{MULTIPLICATION SIGN} [1.10 to 1.26], faster"
+        ),
+        Contribution(
+            ("A", "B"), (), 1.43, 1.36, 1.51, "A and B together: 1.4\N{MULTIPLICATION SIGN} [1.4 to 1.5], faster"
+        ),
     ),
     ("A and B together bring 1.43: 79 % of what both alone would promise (1.57).",),
     ("A+C changes two things at once.",),

@@ -216,6 +216,9 @@ def test_conditions_in_a_line(compared: Compared) -> None:
     assert section.lines[1].cells[1] == "not stated"
     section = sections.conditions(compared, claimed=False)
     assert section.lead == ("The sides differ in: software.", "Unknown in these runs: metric.")
+    means = conditions.Condition("input", None, "short 118 tokens", "short 122 tokens", "unstated", "")
+    section = sections.conditions(replace(compared, conditions=(means,)), claimed=False)
+    assert section.lead == ()  # what was measured is never quite the same twice
     assert [head.heading for head in section.heads] == ["condition", "baseline", "candidate", "standing"]
 
 
@@ -426,3 +429,11 @@ def test_a_difference_is_told_once_in_a_terminal(comparison: Comparison, compare
     told = terminal.text(replace(comparison, compared=(replace(compared, differences=(found,)),)))
     assert "  - cache_busting: accepted\n    off against on\n" in "\n".join(map(str.rstrip, told.splitlines()))
     assert "off → on" not in told
+
+
+def test_steps_of_change_are_sentences_in_a_terminal(comparison: Comparison) -> None:
+    """Each once, with no table that says the same."""
+    told = terminal.text(replace(comparison, changes=(sample.CHANGES,)), width=200)
+    for item in sample.CHANGES.contributions:
+        assert told.count(item.words) == 1
+    assert "on top of  " not in told

@@ -75,6 +75,15 @@ def _had(side: Side) -> dict[str, str | None]:
     return {name: " | ".join(found.values()) or None for name, found in texts.items()}
 
 
+def alike(item: Condition) -> bool:
+    """Whether both sides had the same in it, what was measured apart."""
+    one, other = (
+        _NUMBER.sub("#", text) if item.name in MEASURED else text
+        for text in (item.baseline or "", item.candidate or "")
+    )
+    return one == other
+
+
 def _one(
     name: str, claim: Claim | None, pair: Pair, deciding: Deciding, had: dict[str, dict[str, str | None]]
 ) -> Condition:

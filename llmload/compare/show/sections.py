@@ -6,7 +6,7 @@ A section that has nothing to say has no lines, and no format shows it.
 from dataclasses import dataclass
 
 from llmload.compare import words
-from llmload.compare.claims.conditions import Condition
+from llmload.compare.claims.conditions import Condition, alike
 from llmload.compare.comparison import Compared, Comparison
 from llmload.compare.ratios.changes import Changes
 from llmload.compare.rule.rule import Ratio
@@ -149,7 +149,7 @@ def _standing(item: Condition, *, claimed: bool) -> tuple[str, str]:
         return item.standing, STANDINGS[item.standing]
     if item.baseline is None or item.candidate is None:
         return UNKNOWN, "warn"
-    return ("known", "") if item.baseline == item.candidate else ("sides differ", "warn")
+    return ("known", "") if alike(item) else ("sides differ", "warn")
 
 
 def ratios(compared: Compared) -> Section:

@@ -11,6 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from llmload.compare.comparison import Compared, Comparison
+from llmload.compare.ratios.changes import Changes
 from llmload.compare.show import gains, numbers, sections
 from llmload.compare.show.sections import Section
 from llmload.plain import one_line
@@ -58,7 +59,7 @@ def rendered(comparison: Comparison, width: int = WIDTH) -> RenderableType:
     for compared in comparison.compared:
         parts += _pair(compared, width, claimed=comparison.claim is not None)
     for told in comparison.changes:
-        parts += [*_section(sections.changes(told), width), Text()]
+        parts += [*_changes(told), Text()]
     if comparison.warnings:
         parts += [*_warnings(comparison.warnings), Text()]
     for item in comparison.compared:
@@ -148,6 +149,13 @@ def _differences(compared: Compared) -> list[RenderableType]:
             words = words.partition(": ")[2]
         parts += bullets([*told, *([words] if words else [])], " ")
     return parts
+
+
+def _changes(told: Changes) -> list[RenderableType]:
+    """What each change brings, a sentence each."""
+    section = sections.changes(told)
+    each = [line.cells[-1] for line in section.lines]
+    return [heading(section.title), *bullets([*each, *section.lead, *section.notes], "-")]
 
 
 def _warnings(sentences: Sequence[str]) -> list[RenderableType]:
