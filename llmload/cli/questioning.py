@@ -4,8 +4,10 @@ Temperature 0, no unique heads, a few in flight, no clock. First the baseline, t
 again: what it does not repeat itself, no candidate can be blamed for.
 """
 
+import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -117,6 +119,7 @@ def plainly(call: Call) -> Call:
 
 def perform(job: Job, told: "Connection[Any, Any]") -> None:
     """The whole process: what it has to say goes through the pipe, a Stop too."""
+    threading.Thread(target=leave_with_parent, daemon=True).start()
     try:
         run(job, told)
         told.send(("done",))
@@ -126,6 +129,14 @@ def perform(job: Job, told: "Connection[Any, Any]") -> None:
         told.send(("stop", "stopped while asking for answers", int(Exit.INCOMPLETE)))
     except BrokenPipeError:
         return  # nobody listens any more
+
+
+def leave_with_parent() -> None:
+    """End this process when the one that started it has gone: answers may be waited for for long."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(Exit.INCOMPLETE)
 
 
 def run(job: Job, told: "Connection[Any, Any]") -> None:

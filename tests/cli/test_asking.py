@@ -2,14 +2,19 @@
 
 import argparse
 import json
+import os
+import signal
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from llmload import ports
@@ -21,6 +26,7 @@ from llmload.exits import Exit, Stop
 from llmload.load import reading
 from llmload.load.scenario import Scenario
 from llmload.record import answers
+from tests.cli import commands
 
 SCENARIO = """
 name = "asked"
@@ -187,7 +193,7 @@ def test_a_scorer_is_run() -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("no-such-program-at-all", "cannot be started: No such file"),
+        ("no-such-program-at-all", "there is no program 'no-such-program-at-all'"),
         ("'unclosed", "no command: No closing quotation"),
         (" ", "expected a command"),
         (f"{sys.executable} -c 'raise SystemExit(\"no model\")'", "ended with exit code 1: no model"),
@@ -200,6 +206,53 @@ def test_a_scorer_that_fails_is_a_sentence(command: str, words: str) -> None:
         scorer.command(command, 0.5)(b"1\n")
     assert words in caught.value.message
     assert caught.value.code is Exit.USAGE
+
+
+def test_a_scorer_that_prints_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It neither fills the memory nor takes all the time it may take."""
+    monkeypatch.setattr(scorer, "LARGEST", 1 << 20)
+    with pytest.raises(Stop, match="printed more than 1 MiB"):
+        scorer.command("yes 2", 60.0)(b"1\n")
+
+
+def test_a_scorer_that_reads_nothing_and_leaves_something_behind() -> None:
+    """Lines that it does not read do not hold it up, nor does what it has started and not ended."""
+    assert scorer.command("sh -c 'sleep 60 & echo 1; echo warned >&2'", 30.0)(b"x" * (1 << 20)) == b"1\n"
+
+
+def test_who_stops_the_command_stops_the_scorer(tmp_path: Path) -> None:
+    """SIGTERM is a Ctrl-C here: it is not left behind."""
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    with pytest.raises(KeyboardInterrupt):
+        scorer.command(f"sh -c 'echo $$ > {tmp_path / 'pid'}; exec sleep 60'", 60.0)(b"1\n")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_who_asks_ends_with_who_wanted_to_know(tmp_path: Path) -> None:
+    """An answer that never comes is not waited for by a process whose parent was killed."""
+    script = tmp_path / "parent.py"
+    script.write_text(
+        "import multiprocessing, time\n"
+        "from llmload.cli import questioning\n"
+        "def child(): \n"
+        "    import threading\n"
+        "    threading.Thread(target=questioning.leave_with_parent, daemon=True).start()\n"
+        "    time.sleep(60)\n"
+        "if __name__ == '__main__':\n"
+        "    one = multiprocessing.get_context('spawn').Process(target=child)\n"
+        "    one.start()\n"
+        "    print(one.pid, flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    with parent:
+        pid = int(parent.stdout.readline())
+        time.sleep(2)
+        os.kill(pid, 0)
+        parent.kill()
+    commands.until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie", 10)
 
 
 def test_options_of_judging(tmp_path: Path) -> None:
