@@ -314,6 +314,18 @@ def test_an_endpoint_that_is_not_there_is_told_before_the_first_run(
     assert not Path("runs").exists()
 
 
+def test_rounds_that_are_there_need_no_endpoint(
+    played: Played, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All that is left to do is to compare them."""
+    assert obey(["ab", *BOTH, "--rounds", "1"]) == 0
+    monkeypatch.setattr(ab.Contest, "reach", lambda *_: pytest.fail("looked for"))
+    assert obey(["ab", *BOTH, "--rounds", "1", "--resume", str(folder())]) == 0
+    assert "2 of 2 runs are there already" in capsys.readouterr().out
+    with pytest.raises(pytest.fail.Exception):
+        obey(["ab", *BOTH, "--rounds", "2", "--resume", str(folder())])
+
+
 def test_a_command_with_a_password_is_typed_again(played: Played, capsys: pytest.CaptureFixture[str]) -> None:
     """Passwords are not kept, so the folder alone is not enough; and other endpoints make no round of it."""
     assert obey(["ab", *BOTH, "--rounds", "1"]) == 0
