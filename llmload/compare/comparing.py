@@ -68,7 +68,7 @@ def _compared(pair: Pair, contest: Contest, wanted: Wanted) -> Compared:
     """One pair, from every side."""
     deciding = decide(pair, wanted)
     ratios = cells.compute(pair, deciding)
-    apart = differences.find(pair, wanted.changed, wanted.accepted)
+    apart = differences.find(pair, wanted.changed, wanted.accepted, deciding.level)
     health = differences.health(pair)
     three = rule.judge(pair, deciding.level, wanted.limits)
     kind = kinds.tell(pair, ratios)

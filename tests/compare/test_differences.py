@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llmload.compare.differing import differences, lengths
+from llmload.compare.sides import Level
 from llmload.exits import Exit, Stop
 from llmload.record import prompts
 from llmload.report import building
@@ -383,6 +384,9 @@ def test_health(played: Maker, run: Built) -> None:
     assert (item.name, item.baseline, item.candidate) == (
         "generator", "generator-bound levels none", "generator-bound levels 4"
     )  # fmt: skip
+    for level, standing in ((4, "undeclared"), (32, "note")):  # what decides at another level is not spoilt
+        (item,) = differences.find(pair_of(run, both), (), (), Level(level, None))
+        assert (item.name, item.standing) == ("generator", standing)
     rows = [row | {"planned": 80, "not_sent": 20} for row in run.summary["rows"]]
     assert differences.health(pair_of(run, replace(run, summary=run.summary | {"rows": rows}))) == (
         (

@@ -20,7 +20,7 @@ from llmload.compare.differing.health import health
 from llmload.compare.differing.measuring import MEASURING
 from llmload.compare.differing.part import Part, Sort, Texts, shown
 from llmload.compare.differing.serving import SERVING
-from llmload.compare.sides import Pair, Side
+from llmload.compare.sides import Level, Pair, Side
 from llmload.exits import Stop
 
 __all__ = ["SORTS", "SYNONYMS", "Difference", "check_names", "find", "health"]
@@ -69,6 +69,10 @@ class _Held:
         """The roles of which nothing is known."""
         return tuple(role for role, values in self.values.items() if not values)
 
+    def touches(self, level: Level) -> bool:
+        """Whether a value of levels has this one, on either side."""
+        return any(level.label in value for values in self.values.values() for value in values)
+
     def labelled(self, text: str) -> str:
         """A value with the part's words before it, where the sort has several parts."""
         return f"{self.part.words} {text}".strip() if len(self.sort.parts) > 1 else text
@@ -98,8 +102,12 @@ def check_names(names: Iterable[str], flag: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def find(pair: Pair, changed: Collection[str], accepted: Collection[str]) -> tuple[Difference, ...]:
+def find(
+    pair: Pair, changed: Collection[str], accepted: Collection[str], decides: Level | None = None
+) -> tuple[Difference, ...]:
     """Every difference between the sides of a pair, in the order of SORTS, and what was declared and not seen.
+
+    What spoils levels is a note where it spoils others than the one that `decides`.
 
     Raises Stop: USAGE for a name that is none, UNJUDGED for a prompts.jsonl that cannot be read.
     """
@@ -110,7 +118,7 @@ def find(pair: Pair, changed: Collection[str], accepted: Collection[str]) -> tup
     for sort in SORTS:
         mine = [_hold(sort, part, pair) for part in sort.parts if _counts(part, held)]
         held += mine
-        found += _across(sort, mine, tested, allowed)
+        found += _across(sort, mine, tested, allowed, decides)
         found += _within(sort, mine, allowed)
         found += _unknown(sort, mine)
     return tuple(found + [note for name in tested for note in _unseen(name, held)])
@@ -149,12 +157,12 @@ def _covers(names: Collection[str], item: _Held) -> bool:
 
 
 def _across(
-    sort: Sort, held: Sequence[_Held], tested: Collection[str], allowed: Collection[str]
+    sort: Sort, held: Sequence[_Held], tested: Collection[str], allowed: Collection[str], decides: Level | None
 ) -> Iterator[Difference]:
     """The differences between the sides, one of each standing at most."""
 
     def standing(item: _Held) -> Standing:
-        if item.part.note:
+        if item.part.note or (item.part.of_levels and decides is not None and not item.touches(decides)):
             return "note"
         if _covers(tested, item):
             return "variable under test"

@@ -151,7 +151,7 @@ MEASURING: tuple[Sort, ...] = (
             Part("client_cores", "cores", at("environment", "client", "cores")),
             Part("client_virtual", "guest or container", at("environment", "client", "virtual")),
             Part("workers", "workers", workers),
-            Part("bound", "generator-bound levels", bound, pool=together, within=False, cure=REPEAT),
+            Part("bound", "generator-bound levels", bound, pool=together, within=False, of_levels=True, cure=REPEAT),
         ),
     ),
     Sort(

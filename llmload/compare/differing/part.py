@@ -80,6 +80,8 @@ class Part:
     """Whether the rounds of one side should agree in it."""
     optional: bool = False
     """Few tell it: nothing is said where one side does and the other does not."""
+    of_levels: bool = False
+    """Its value is levels, by their labels: it spoils only what is decided at one of them."""
     cure: str = ""
     """What to do about a difference in it that is nobody's intention."""
 
