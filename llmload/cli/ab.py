@@ -100,10 +100,16 @@ def perform(args: Namespace, contest: "Contest") -> int:
         except Stop as stop:
             print(f"llmload ab: {stop.message}", file=sys.stderr)
             code = max(code, stop.code)
+            if stop.code == Exit.INCOMPLETE:
+                contest.say(f"\nThis compares what is there:\n  llmload compare {contest.folder}", "yellow")
+                return code
     if args.no_compare:
         contest.say(f"\nAll runs are there. This compares them:\n  llmload compare {contest.folder}")
         return code
-    return max(code, compare.run(args, [str(contest.folder)]))
+    judged = compare.run(args, [str(contest.folder)])
+    if code > judged:
+        contest.say(f" exit code of all of it {code}, as told above", "yellow")
+    return max(code, judged)
 
 
 def again(folder: Path) -> Namespace:
@@ -142,6 +148,8 @@ class Contest:
             self.scenario = reading.load(args.scenario, options.overrides(args))
         else:
             self.books = rounds.read(self.folder)
+            there = [item for item in self.books.rounds if (self.folder / item.run / runfolder.RUN).exists()]
+            self.books.rounds = there
             self.scenario = reading.load(str(self.folder / SCENARIO))
             self.check_same()
         if not self.scenario.load.levels:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from llmload.cli.questioning import Job
     from llmload.compare.answering.answering import Answers, Wanted
 
+ENDING_S = 3.0
+"""How long the process that asks may take to end: Ctrl-C has reached it as well, what else ends us has not."""
 SHEET, KEY, PAGE = "review.csv", "review-key.csv", "review.html"
 
 
@@ -164,11 +166,9 @@ def ask(folder: Path, args: Namespace, baseline: Scenario, candidate: Scenario) 
     try:
         listen(ours)
     except KeyboardInterrupt:
-        child.join(5)  # Ctrl-C reached it as well
         raise Stop("stopped while asking for answers; what came is in answers.jsonl", Exit.INCOMPLETE) from None
     finally:
-        if child.is_alive():
-            child.join(5)
+        child.join(ENDING_S)
         if child.is_alive():
             child.kill()
             child.join()

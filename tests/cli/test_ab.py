@@ -18,6 +18,7 @@ from rich.console import Console
 
 from llmload.cli import ab, obey, run
 from llmload.cli.attend import Interrupts
+from llmload.exits import Exit, Stop
 from llmload.load import reading
 from llmload.load.scenario import Scenario
 from llmload.record import rounds, runfolder
@@ -312,6 +313,35 @@ def test_an_endpoint_that_is_not_there_is_told_before_the_first_run(
     assert obey(["ab", *BOTH]) == 3
     assert "the baseline cannot be reached: http://127.0.0.1:9/v1: Connection refused" in capsys.readouterr().err
     assert not Path("runs").exists()
+
+
+def test_a_round_whose_run_is_gone_is_made_again(played: Played) -> None:
+    """ab.json tells of it, and nothing of it is left."""
+    assert obey(["ab", *BOTH, "--rounds", "1"]) == 0
+    (gone,) = (folder() / "candidate").iterdir()
+    (gone / "run.json").unlink()
+    assert obey(["ab", *BOTH, "--rounds", "1", "--resume", str(folder())]) == 0
+    assert [host for _, _, host in played.asked] == [A, B, B]
+    assert told() == [("b", 0, 0), ("c", 0, 0)]
+
+
+@pytest.mark.parametrize(("code", "ends"), [(3, False), (6, True)])
+def test_asking_that_was_stopped_ends_it(
+    played: Played, code: int, ends: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And says how to compare; where a side could not be asked the rounds are compared, and the code is told."""
+
+    def ask(*_args: object) -> Path:
+        raise Stop("no answers", Exit(code))
+
+    monkeypatch.setattr(ab.asking, "ask", ask)
+    monkeypatch.setattr(ab.compare, "run", lambda *_args: print("compared") or 0)
+    words = [word for word in BOTH if word != "--no-compare"]
+    assert obey(["ab", *words, "--rounds", "1", "--check-answers"]) == code
+    out = capsys.readouterr().out
+    assert ("compared" in out) != ends
+    assert ("This compares what is there" in out) == ends
+    assert ("exit code of all of it 3" in out) != ends
 
 
 def test_rounds_that_are_there_need_no_endpoint(
