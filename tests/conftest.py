@@ -16,6 +16,8 @@ FIRST = (
     "drive/test_runs.py",
     "drive/test_hand.py",
     "drive/test_rates.py",
+    "cli/test_held.py",
+    "cli/test_rerun.py",
     "web/test_by_hand.py",
     "test_truth.py",
     "field/test_runs.py",
