@@ -9,8 +9,14 @@ from llmload.drive.runlog import RunLog
 
 
 @pytest.mark.parametrize("propagate", [False, True])
-def test_what_is_logged_while_it_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, propagate: bool) -> None:
-    """Of llmload and of Locust, once each, from begin to end; what UTF-8 cannot hold is escaped."""
+def test_what_is_logged_while_it_lasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, propagate: bool
+) -> None:
+    """Of llmload and of Locust, once each, from begin to end; what UTF-8 cannot hold is escaped.
+
+    What pytest would keep of it for its own report it could not send to the process that reports.
+    """
+    monkeypatch.setattr(type(caplog.handler), "emit", lambda *_: None)
     monkeypatch.setattr(logging.getLogger("locust"), "propagate", propagate)
     locust, ours = logging.getLogger("locust.runners"), logging.getLogger("llmload")
     ours.warning("before")
