@@ -51,8 +51,10 @@ class Paced(Handler):
 
     script: House
 
-    def stream(self, body: dict[str, Any], tokens: int, usage: dict[str, int]) -> None:
-        """Tokens one by one."""
+    def stream(
+        self, body: dict[str, Any], tokens: int, usage: dict[str, int], deltas: list[dict[str, Any]] | None = None
+    ) -> None:
+        """Tokens one by one, at the house's pace."""
         house = self.script
         with house.lock:
             house.now += 1
