@@ -74,9 +74,13 @@ class Book:
                 put_by(room, path.stat().st_size + SPARE_BYTES)
         except OSError as error:
             if not self.steps:
-                path.unlink(missing_ok=True)
-                room.unlink(missing_ok=True)
+                self.withdraw()
             raise Stop(f"{path}: cannot be written: {error.strerror}", Exit.INCOMPLETE) from error
+
+    def withdraw(self) -> None:
+        """Take run.json away again, of a run that does not begin."""
+        for name in (runfolder.RUN, ROOM):
+            (self.folder / name).unlink(missing_ok=True)
 
     def _replace(self) -> None:
         runfolder.write_json(

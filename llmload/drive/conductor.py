@@ -345,10 +345,11 @@ class Conductor:
         }
         run = Run(prepared, order, facts, sampling)
         try:
+            run.book.write()  # who has no room for this has none for a run
             if not free:
                 prompts.write(folder, own)
-            run.book.write()  # who has no room for this has none for a run
         except Stop:
+            run.book.withdraw()
             run.ledger.close()
             if sampling is not None:
                 sampling.close()

@@ -43,10 +43,14 @@ class Prompt:
 
 
 def write(folder: Path, prompts: Iterable[Prompt]) -> None:
-    """Write the file of a run that begins. Raises Stop(INCOMPLETE) if the disk does not take it."""
-    file = Appender(folder / FILE)
+    """Write the file of a run that begins. Raises Stop(INCOMPLETE) if the disk does not take it: no half stays then."""
+    path = folder / FILE
+    file = Appender(path)
     try:
         file.append(orjson.dumps(asdict(prompt)) for prompt in prompts)
+    except Stop as stop:
+        path.unlink(missing_ok=True)
+        raise Stop(stop.message.partition(";")[0], stop.code) from None
     finally:
         file.close()
 

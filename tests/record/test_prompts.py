@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmload.exits import Exit, Stop
-from llmload.record import prompts
+from llmload.record import append, prompts
 from llmload.record.prompts import Prompt
 
 LINE = {"prompt": "a-1", "workload": "a", "sha256": "00", "characters": 5, "tokens": 2, "tokens_source": "server"}
@@ -55,3 +55,21 @@ def test_a_line_that_is_no_prompt_is_named(tmp_path: Path, line: bytes, sentence
     with pytest.raises(Stop, match=sentence) as raised:
         prompts.read(tmp_path)
     assert raised.value.code == Exit.UNJUDGED
+
+
+def test_half_a_list_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that takes no more: the sentence says so, and no file is left of a run that does not begin."""
+
+    def full(_self: object, _lines: object) -> None:
+        raise Stop(
+            "prompts.jsonl: cannot be written: No space left on device; what was written before is kept",
+            Exit.INCOMPLETE,
+        )
+
+    monkeypatch.setattr(append.Appender, "append", full)
+    with pytest.raises(Stop) as stop:
+        prompts.write(tmp_path, ())
+    assert (stop.value.message, stop.value.code) == (
+        "prompts.jsonl: cannot be written: No space left on device", Exit.INCOMPLETE
+    )  # fmt: skip
+    assert not list(tmp_path.iterdir())
