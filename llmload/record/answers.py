@@ -1,6 +1,7 @@
 """Answers as they are kept: answers.jsonl of a comparison, and the texts in the records of a run. Judges nothing."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -50,7 +51,8 @@ def write(path: Path, rows: Iterable[Row]) -> None:
 
 def read(path: Path) -> list[Row]:
     """All rows; none if there is no such file. Raises Stop(UNJUDGED) for a line that is none, with its number."""
-    return [_row(line, f"{path}: line {number}") for number, line in enumerate(runfolder.lines(path), 1)]
+    with closing(runfolder.lines(path)) as rows:
+        return [_row(line, f"{path}: line {number}") for number, line in enumerate(rows, 1)]
 
 
 KINDS: dict[str, tuple[type, ...]] = {

@@ -9,6 +9,7 @@ tokenizer. `tokens_source` is `server` or `tokenizer`; both are null where nobod
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,8 @@ def read(folder: Path) -> tuple[Prompt, ...] | None:
     path = folder / FILE
     if not path.exists():
         return None
-    return tuple(_prompt(f"{path}: line {number}", line) for number, line in enumerate(runfolder.lines(path), 1))
+    with closing(runfolder.lines(path)) as rows:  # a line that is none leaves no open file behind
+        return tuple(_prompt(f"{path}: line {number}", line) for number, line in enumerate(rows, 1))
 
 
 def _prompt(where: str, line: bytes) -> Prompt:

@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +113,7 @@ def claim(folder: Path) -> int:
     return descriptor
 
 
-def lines(path: Path) -> Iterator[bytes]:
+def lines(path: Path) -> Generator[bytes, None, None]:
     """Whole lines of a .jsonl file, without line ends; a cut last line and a missing file give nothing.
 
     Raises Stop(UNJUDGED) for a file that is there and cannot be read.
