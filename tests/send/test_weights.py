@@ -25,7 +25,7 @@ from llmload.send.weights import file_format, quantization
         ("some-model-bf16", ("bf16", 16)),
         ("meta-llama/Llama-3.1-8B-Instruct", None),
         ("gpt-4o", None),
-        ("claude-4bits-of-luck", None),
+        ("cloud-4bits-of-luck", None),
         ("iq4", None),
         ("", None),
     ],
