@@ -30,9 +30,14 @@ def show(built: Built, console: Console) -> None:
 
 def text(built: Built, width: int = WIDTH) -> str:
     """The report as plain text."""
+    return as_text(rendered(built, width), width)
+
+
+def as_text(shown: RenderableType, width: int) -> str:
+    """What rich would show in so many columns, without colours."""
     console = Console(width=width, no_color=True, color_system=None, force_terminal=False)
     with console.capture() as capture:
-        show(built, console)
+        console.print(shown, highlight=False, crop=False)
     return capture.get()
 
 

@@ -18,7 +18,7 @@ from llmload.plain import one_line
 from llmload.report import grid
 from llmload.report.grid import Head
 from llmload.report.rows import ALL
-from llmload.report.terminal import WIDTH, bullets, heading, name_value
+from llmload.report.terminal import WIDTH, as_text, bullets, heading, name_value
 
 STYLES = {"good": "bold green", "warn": "bold yellow", "bad": "bold red", "soft": "bold"}
 SHADES = {"good": "", "warn": "yellow", "bad": "red", "soft": "dim", "deciding": "bold"}
@@ -42,10 +42,7 @@ def show(comparison: Comparison, console: Console) -> None:
 
 def text(comparison: Comparison, width: int = WIDTH) -> str:
     """The comparison as plain text."""
-    console = Console(width=width, no_color=True, color_system=None, force_terminal=False)
-    with console.capture() as capture:
-        show(comparison, console)
-    return capture.get()
+    return as_text(rendered(comparison, width), width)
 
 
 def rendered(comparison: Comparison, width: int = WIDTH) -> RenderableType:
