@@ -1,6 +1,11 @@
 """Locust's own page as a person uses it: its form, its buttons, its dialogue. It is React: elements come and go."""
 
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException, WebDriverException
+from selenium.common.exceptions import (
+    ElementClickInterceptedException,
+    NoSuchElementException,
+    StaleElementReferenceException,
+    WebDriverException,
+)
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -42,15 +47,25 @@ def choose(browser: Chrome, **fields: str) -> None:
 
 def press(browser: Chrome, words: str) -> None:
     """Press a button by its words, once it is there."""
+    click(browser, By.XPATH, f"//button[normalize-space()='{words}']")
 
-    def pressed() -> bool:
+
+def follow(browser: Chrome, words: str) -> None:
+    """Follow a link by some of its words, once it is there."""
+    click(browser, By.PARTIAL_LINK_TEXT, words)
+
+
+def click(browser: Chrome, by: str, place: str) -> None:
+    """Click once the thing is there, stays, and nothing that still moves lies over it."""
+
+    def clicked() -> bool:
         try:
-            browser.find_element(By.XPATH, f"//button[normalize-space()='{words}']").click()
-        except (NoSuchElementException, StaleElementReferenceException):
+            browser.find_element(by, place).click()
+        except (NoSuchElementException, StaleElementReferenceException, ElementClickInterceptedException):
             return False
         return True
 
-    until(pressed)
+    until(clicked)
 
 
 def edit(browser: Chrome, users: int) -> None:

@@ -105,7 +105,7 @@ def test_a_step_plan_below_a_base_path(browser: Chrome, tmp_path: Path) -> None:
         locust_page.fill(browser, host=server, steps="2")
         locust_page.press(browser, "Start")
         locust_page.until_running(browser)
-        browser.find_element(By.PARTIAL_LINK_TEXT, "live figures").click()
+        locust_page.follow(browser, "live figures")
         until(lambda: text(browser, "#state") == "ended")
         until(lambda: row(browser, 0, "all"))
         until(lambda: judged_by_the_report(browser, running.folder))
