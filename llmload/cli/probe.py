@@ -1,6 +1,7 @@
 """`llmload probe`: one request, its record, and a picture of how its answer came."""
 
 import argparse
+import gc
 import json
 import os
 import signal
@@ -104,7 +105,11 @@ def main(args: argparse.Namespace) -> int:
 
 
 def probe(args: argparse.Namespace, prompt: str) -> RequestRecord:
-    """One attempt and its record, with the text."""
+    """One attempt and its record, with the text.
+
+    Without garbage collection: its pauses would be in the stamps, and the start, which is all imports, takes longer with it.
+    """
+    gc.disable()
     import gevent
 
     from llmload.send import models
