@@ -107,7 +107,7 @@ def main(args: argparse.Namespace) -> int:
 def probe(args: argparse.Namespace, prompt: str) -> RequestRecord:
     """One attempt and its record, with the text.
 
-    Without garbage collection: its pauses would be in the stamps, and the start, which is all imports, takes longer with it.
+    Without garbage collection: its pauses would be in the stamps, and the imports take longer with it.
     """
     gc.disable()
     import gevent
