@@ -336,7 +336,8 @@ class Contest:
                 args, scenario, self.hosts[side], run.typed(), brief=True, behind=behind, interrupts=interrupts
             )
         except Stop as stop:
-            print(f"llmload ab: {stop.message}", file=sys.stderr)
+            of_side = stop.message.replace("--host", f"--{side}").replace("--model", f"--{side}-model")
+            print(f"llmload ab: {of_side}", file=sys.stderr)
             code = stop.code
         if not made:
             return code, None

@@ -141,6 +141,7 @@ def read(args: Namespace, host: str | None) -> Scenario:
         snapshot.read(Path(args.environment))
     if host:
         target.resolve(host)
+    target.proxy_at(args.proxy)
     return scenario
 
 
@@ -266,6 +267,8 @@ def perform(  # noqa: PLR0913
 ) -> int:
     """Run in a folder of its own, from the first line on the screen to the exit code. `words` go into run.json.
 
+    Raises Stop if no load began.
+
     If it is to be brief, only the picture of the load that goes on is shown, and what went wrong. `interrupts` tells
     whether somebody wanted it to stop, also where that came too late to cut anything.
     """
@@ -322,10 +325,10 @@ def announce(args: Namespace, console: Console, scenario: Scenario, host: str) -
 def settle(  # noqa: PLR0913
     args: Namespace, console: Console, folder: Path, code: int, *, interrupted: bool, brief: bool = False
 ) -> int:
-    """Report what there is, say what went wrong, and give the exit code."""
+    """Report what there is, say what went wrong, and give the exit code. Raises Stop if no load began."""
     log = folder / attend.LOG
     if not (folder / runfolder.RUN).exists():
-        return not_begun(folder, code, interrupted=interrupted)
+        raise not_begun(folder, code, interrupted=interrupted)
     ended = runfolder.read_run(folder).get("ended_at") is not None
     if not ended and not interrupted:
         console.print(died(log, code), style="red", highlight=False, markup=False)
@@ -333,23 +336,21 @@ def settle(  # noqa: PLR0913
     return max(told, Exit(code) if code in set(Exit) and ended else Exit.OK)
 
 
-def not_begun(folder: Path, code: int, *, interrupted: bool) -> int:
-    """Nothing was sent by the clock: say why, and leave no folder behind that holds nothing."""
+def not_begun(folder: Path, code: int, *, interrupted: bool) -> Stop:
+    """Nothing was sent by the clock: why, and no folder is left behind that holds nothing."""
     log = folder / attend.LOG
     if interrupted:
-        print("llmload run: stopped before the load began; nothing was recorded", file=sys.stderr)
-        code = Exit.INCOMPLETE
+        why = Stop("stopped before the load began; nothing was recorded", Exit.INCOMPLETE)
     elif sentence := stopped(log):
-        print(f"llmload run: {sentence}", file=sys.stderr)
+        why = Stop(sentence, Exit(code) if code in set(Exit) and code else Exit.INCOMPLETE)
     else:
-        print(f"llmload run: {died(log, code, 'before the load began')}", file=sys.stderr)
-        return Exit.INCOMPLETE
+        return Stop(died(log, code, "before the load began"), Exit.INCOMPLETE)
     log.unlink(missing_ok=True)
     try:
         folder.rmdir()
     except OSError:
         print(f"the run folder {folder} stays, it is not empty", file=sys.stderr)
-    return code if code in set(Exit) and code else Exit.INCOMPLETE
+    return why
 
 
 def stopped(log: Path) -> str:
@@ -390,5 +391,5 @@ def report(args: Namespace, console: Console, folder: Path, *, brief: bool = Fal
         terminal.show(built, console)
     if unwritten is None:
         return built.exit_code
-    print(f"llmload run: {unwritten.message}", file=sys.stderr)
+    print(f"llmload: {unwritten.message}", file=sys.stderr)
     return Exit.INCOMPLETE

@@ -26,7 +26,7 @@ from llmload.send.dial import Dialer, DialError
 from llmload.send.pool import Pool
 from llmload.send.sdk import Builder
 from llmload.send.settings import Sending
-from llmload.send.target import Target, split
+from llmload.send.target import Target, proxy_at, split
 from llmload.send.wire import Due, Exchange, Whole
 from llmload.stream import judge
 from llmload.stream.judge import Attempt, EndKind
@@ -72,16 +72,6 @@ def may_send_key(target: Target, proxy: Target | None, sending: Sending, key: st
         )
 
 
-def proxy_of(sending: Sending) -> Target | None:
-    """The proxy that was asked for, if any. Raises Stop(USAGE). The environment's proxies are never used."""
-    if sending.proxy is None:
-        return None
-    proxy = split(sending.proxy)
-    if proxy.tls or proxy.path or proxy.query:
-        raise Stop(f"proxy {sending.proxy!r}: expected http://HOST:PORT")
-    return proxy
-
-
 def raise_file_limit() -> None:
     """Allow this process as many file descriptors as it may allow itself; every connection takes one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -108,7 +98,7 @@ def line(sending: Sending, key: str | None) -> Line:
     Through a proxy, https goes by CONNECT, so that TLS is end to end. Plain http goes in absolute form: every proxy
     understands it, while many refuse CONNECT to a port other than 443.
     """
-    target, proxy = split(sending.base_url), proxy_of(sending)
+    target, proxy = split(sending.base_url), proxy_at(sending.proxy)
     may_send_key(target, proxy, sending, key)
     raise_file_limit()
     slices.ask_for_short()

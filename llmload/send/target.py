@@ -75,10 +75,13 @@ class Target:
         return f"{base}/{place.lstrip('/')}" + (f"?{self.query}" if self.query else "")
 
 
-def split(url: str) -> Target:
+KEY = "the key belongs in the environment variable OPENAI_API_KEY"
+
+
+def split(url: str, instead: str = KEY) -> Target:
     """A URL in its parts, path as given: a base URL that was resolved stays as it is.
 
-    Raises Stop(USAGE) for what is no http(s) URL of a server.
+    Raises Stop(USAGE) for what is no http(s) URL of a server, or holds a password; `instead` says what to do then.
     """
     given = url.strip()
     text = given if "://" in given else f"http://{given}"
@@ -95,9 +98,19 @@ def split(url: str) -> Target:
         raise Stop(f"{shown!r} is no URL of a server; expected something like http://127.0.0.1:8000/v1")
     if "@" in parts.netloc:
         shown = f"{parts.scheme}://…@{parts.netloc.rpartition('@')[2]}{parts.path}"
-        raise Stop(f"{shown}: credentials in the URL; the key belongs in the environment variable OPENAI_API_KEY")
+        raise Stop(f"{shown}: credentials in the URL; {instead}")
     path = re.sub(r"/{2,}", "/", parts.path).rstrip("/")
     return Target(parts.scheme, parts.hostname, port or PORTS[parts.scheme], path, parts.query)
+
+
+def proxy_at(url: str | None) -> Target | None:
+    """The proxy that was asked for, if any. Raises Stop(USAGE). The environment's proxies are never used."""
+    if url is None:
+        return None
+    there = split(url, "a proxy with a password cannot be used")
+    if there.tls or there.path or there.query:
+        raise Stop(f"proxy {url!r}: expected http://HOST:PORT")
+    return there
 
 
 def resolve(url: str) -> Target:

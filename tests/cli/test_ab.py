@@ -56,8 +56,8 @@ class Played:
         """The run itself."""
         self.asked.append((args, scenario, host))
         code = self.codes.pop(0) if self.codes else 0
-        if code == 3:  # it did not begin
-            return code
+        if code == 3:
+            raise Stop("no such host: mend --host, or name one with --model", Exit.UNMEASURABLE)
         folder = runfolder.create(Path(args.out), scenario.name)
         fit = {f"short-{at:03d}": 100 + at for at in range(10)}
         facts = {"run": folder.name, "scenario": reading.resolved(scenario), "preflight": {"fit": fit}}
@@ -221,6 +221,16 @@ def test_a_run_that_is_no_round_ends_it(played: Played, code: int, whole: bool) 
     assert (rounds.read(folder()).ended_at is not None) == whole
 
 
+def test_a_side_that_cannot_be_measured_is_told_with_its_own_options(
+    played: Played, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run speaks of --host and --model; here nobody typed them."""
+    played.codes = [0, 3]
+    assert obey(["ab", *BOTH]) == 3
+    told = "llmload ab: no such host: mend --candidate, or name one with --candidate-model\n"
+    assert capsys.readouterr().err == told
+
+
 def test_it_goes_on_where_it_stopped(
     played: Played, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +294,7 @@ def test_the_plan_alone(played: Played, capsys: pytest.CaptureFixture[str]) -> N
         ((*BOTH, "--resume", "."), "ab.json: cannot be read"),
         (("--resume", "nowhere"), "ab.json: cannot be read"),
         ((*BOTH, "--candidate", "http://u:sk-one-two-three@127.0.0.1:9"), "credentials in the URL"),
+        ((*BOTH, "--proxy", "http://u:one-two-three@p:1"), "a proxy with a password cannot be used"),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_code_2(
