@@ -54,7 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--concurrency",
         metavar="N",
-        type=float,
+        type=positive,
         help="level that decides, requests in flight or a rate (the claim's; else the highest)",
     )
     add("--workload", metavar="CLASS", help="class that decides (the claim's; else all together)")
@@ -85,11 +85,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default="",
         help="limits of the rule of three ratios (speed-up, stability, memory), as gain=1.2,least=0.95,success=1",
     )
-    add("--requests-per-month", metavar="N", type=float, help="how many requests a month the costs are reckoned for")
+    add("--requests-per-month", metavar="N", type=positive, help="how many requests a month the costs are reckoned for")
     add("--format", choices=FORMATS, default="table", help="what is printed (table)")
     add("--html", metavar="FILE", type=Path, help="write the page there as well")
     add("--no-files", action="store_true", help="only print; write nothing into a folder of llmload ab")
     asking.add_judging(parser)
+
+
+def positive(text: str) -> float:
+    """A number above 0."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, as 32 or 3e6, got {text!r}")
+    return found
 
 
 def share(text: str) -> float:
@@ -168,7 +179,9 @@ def asked(args: argparse.Namespace) -> "comparing.Wanted":
         try:
             limits[RULE[key]] = float(value)
         except ValueError:
-            raise Stop(f"--rule: {key}: expected a number, got {value!r}") from None
+            limits[RULE[key]] = math.nan
+        if not 0 <= limits[RULE[key]] < math.inf:
+            raise Stop(f"--rule: {key}: expected a number of 0 or more, got {value!r}")
     changed, accepted = names(args.changed), names(args.accept)
     differences.check_names(changed, "--changed")
     differences.check_names(accepted, "--accept")

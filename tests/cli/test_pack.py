@@ -1,4 +1,4 @@
-"""`llmload pack` and `rerun` of a run that was changed by hand; a tolerance of `llmload compare` that is none."""
+"""`llmload pack` and `rerun` of a run that was changed by hand."""
 
 from pathlib import Path
 
@@ -36,12 +36,3 @@ def test_a_damaged_list_of_prompts_is_told_before_anything_is_sent(
     shown = capsys.readouterr()
     assert "prompts.jsonl: line 1: expected an object, got list" in shown.err
     assert not shown.out
-
-
-@pytest.mark.parametrize("share", ["nan", "-1", "200%", "x", ""])
-def test_a_tolerance_that_is_none(share: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What was expected is said."""
-    with pytest.raises(SystemExit) as ended:
-        main(["compare", "a", "b", f"--tolerance={share}"])
-    assert ended.value.code == Exit.USAGE
-    assert f"expected a share from 0 to under 1, as 0.05 or 5%, got {share!r}" in capsys.readouterr().err
