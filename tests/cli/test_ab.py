@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from llmload.cli import ab, obey, run
+from llmload.cli import ab, contest, obey, run
 from llmload.cli.attend import Interrupts
 from llmload.exits import Exit, Stop
 from llmload.load import reading
@@ -83,7 +83,7 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
     """No run is real, and both endpoints are there."""
     found = Played()
     monkeypatch.setattr(run, "perform", found)
-    monkeypatch.setattr(ab.Contest, "reach", lambda *_args: None)
+    monkeypatch.setattr(contest.Contest, "reach", lambda *_args: None)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["llmload", "ab", *BOTH])
     quick(tmp_path)
@@ -186,7 +186,7 @@ def test_signals_between_two_runs_are_a_ctrl_c(
     played: Played, number: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says how it goes on; and they mean again what they meant before."""
-    monkeypatch.setattr(ab.Contest, "pause", lambda *_: signal.raise_signal(number))
+    monkeypatch.setattr(contest.Contest, "pause", lambda *_: signal.raise_signal(number))
     before = signal.getsignal(number)
     assert obey(["ab", *BOTH]) == 6
     assert f"llmload ab --resume {folder()}" in capsys.readouterr().out
@@ -262,7 +262,7 @@ def test_ctrl_c_between_two_runs(played: Played, monkeypatch: pytest.MonkeyPatch
     def interrupt(*_args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ab.Contest, "pause", interrupt)
+    monkeypatch.setattr(contest.Contest, "pause", interrupt)
     assert obey(["ab", *BOTH]) == 6
     assert told() == [("b", 0, 0)]
 
@@ -360,7 +360,7 @@ def test_rounds_that_are_there_need_no_endpoint(
 ) -> None:
     """All that is left to do is to compare them."""
     assert obey(["ab", *BOTH, "--rounds", "1"]) == 0
-    monkeypatch.setattr(ab.Contest, "reach", lambda *_: pytest.fail("looked for"))
+    monkeypatch.setattr(contest.Contest, "reach", lambda *_: pytest.fail("looked for"))
     assert obey(["ab", *BOTH, "--rounds", "1", "--resume", str(folder())]) == 0
     assert "2 of 2 runs are there already" in capsys.readouterr().out
     with pytest.raises(pytest.fail.Exception):
@@ -385,7 +385,7 @@ def test_a_command_with_a_password_is_typed_again(played: Played, capsys: pytest
 )
 def test_the_figure_of_a_run(spread: Any, words: str) -> None:
     """Missing is no 0, and what never finished is infinite."""
-    assert ab.milliseconds(spread) == words
+    assert contest.milliseconds(spread) == words
 
 
 def test_every_option_of_a_run_reaches_it() -> None:
