@@ -80,10 +80,16 @@ def perform(args: Namespace, contest: Contest) -> int:
             if stop.code == Exit.INCOMPLETE:
                 contest.say(f"\nThis compares what is there:\n  llmload compare {contest.folder}", "yellow")
                 return code
+    later = f"\nAll runs are there. This compares them:\n  llmload compare {contest.folder}"
     if args.no_compare:
-        contest.say(f"\nAll runs are there. This compares them:\n  llmload compare {contest.folder}")
+        contest.say(later)
         return code
-    judged = compare.run(args, [str(contest.folder)])
+    try:
+        judged = compare.run(args, [str(contest.folder)])
+    except Stop as stop:  # a scorer that fails, say
+        print(f"llmload ab: {stop.message}", file=sys.stderr)
+        contest.say(later, "yellow")
+        return max(code, stop.code)
     if code > judged:
         contest.say(f" exit code of all of it {code}, as told above", "yellow")
     return max(code, judged)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from llmload.cli import ab, contest, obey, run
+from llmload.cli import ab, compare, contest, obey, run
 from llmload.cli.attend import Interrupts
 from llmload.exits import Exit, Stop
 from llmload.load import reading
@@ -353,6 +353,22 @@ def test_asking_that_was_stopped_ends_it(
     assert ("compared" in out) != ends
     assert ("This compares what is there" in out) == ends
     assert ("exit code of all of it 3" in out) != ends
+
+
+def test_a_comparison_that_fails_leaves_the_runs_and_says_how_to_go_on(
+    played: Played, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A scorer that breaks behind hours of load."""
+
+    def breaks(*_: object) -> int:
+        raise Stop("--score 'x': ended with 1")
+
+    monkeypatch.setattr(compare, "run", breaks)
+    assert obey(["ab", *(word for word in BOTH if word != "--no-compare")]) == 2
+    shown = capsys.readouterr()
+    assert shown.err == "llmload ab: --score 'x': ended with 1\n"
+    assert f"All runs are there. This compares them:\n  llmload compare {folder()}" in shown.out
+    assert len(played.asked) == 6
 
 
 def test_rounds_that_are_there_need_no_endpoint(
