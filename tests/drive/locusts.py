@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+from tests.drive import ready
 
 MIXED = Path(__file__).parents[2] / "locustfiles" / "mixed.py"
 
@@ -62,11 +64,22 @@ def free_port() -> int:
         return int(sock.getsockname()[1])
 
 
+class Process(Protocol):
+    """A process that was started here, of subprocess.Popen what is asked of it."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...  # noqa: D102
+    def wait(self, timeout: float | None = None) -> int: ...  # noqa: D102
+    def send_signal(self, number: int, /) -> None: ...  # noqa: D102
+    def kill(self) -> None: ...  # noqa: D102
+
+
 @dataclass
 class Running:
     """A Locust that runs, with its folder."""
 
-    process: "subprocess.Popen[bytes]"
+    process: Process
     folder: Path
     log: Path
 
@@ -158,23 +171,27 @@ def locust(
     `before` are words that stand before the command: a program that changes something and then becomes it.
     """
     run_folder, log = folder / "run", folder / "locust.log"
-    command = [
-        *before, sys.executable, "-m", "locust", "-f", str(file), "--run-folder", str(run_folder), "--no-report",
+    words = [
+        "-f", str(file), "--run-folder", str(run_folder), "--no-report",
         "--only-summary", "--master-bind-host", "127.0.0.1", "--master-bind-port", (port := str(free_port())),
         "--master-port", port, *(["--headless"] if headless else []), *arguments,
     ]  # fmt: skip
     names = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI_", "LLMLOAD_", "LOCUST_"))}
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=folder, env={**names, **environment},
-            start_new_session=True,
-        )  # fmt: skip
-        try:
-            yield Running(process, run_folder, log)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    names |= environment
+    if before or "PYTHONPATH" in environment:  # something is changed before any package is read
+        whole = [*before, sys.executable, "-m", "locust", *words]
+        with log.open("wb") as out:
+            process: Process = subprocess.Popen(
+                whole, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=folder, env=names, start_new_session=True
+            )
+    else:
+        process = ready.start(words, folder, log, names)
+    try:
+        yield Running(process, run_folder, log)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def agree(
