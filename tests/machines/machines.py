@@ -1,7 +1,7 @@
 """Machines for tests: a master and workers that share no folder, and networks of their own between them.
 
-Everything here is a program of the system that changes something and then becomes the command that follows, so that
-a process id and a signal mean Locust itself.
+Whatever makes a process one of another machine happens in the process itself, so that a process id and a signal mean
+Locust: elsewhere.py, or a program of the system that changes something and then becomes the command that follows.
 """
 
 import contextlib
@@ -18,6 +18,8 @@ from llmload.record import spool
 from tests.drive import locusts
 from tests.drive.locusts import Left, Running
 
+ELSEWHERE = Path(__file__).parent / "elsewhere.py"
+
 OWN_SPOOL = "llmload-spool"
 """Where a worker keeps its spools that does not see the run folder, below the folder in which it was started."""
 
@@ -29,10 +31,9 @@ are to be survived and 60 s are the limit, that would be left to chance."""
 NEED = "these tests make network namespaces: they need root with CAP_NET_ADMIN and the packages iproute2 and nftables"
 
 
-def apart(folder: Path, name: str = "") -> tuple[str, ...]:
-    """Become a command on another machine: it does not see what is in a folder, and has a name of its own if given."""
-    change = f'{f"echo {name} > /proc/sys/kernel/hostname && " if name else ""}mount -t tmpfs tmpfs "$0"'
-    return ("unshare", "--mount", "--uts", "sh", "-c", f'{change} && exec "$@"', str(folder))
+def apart(folder: Path) -> tuple[str, ...]:
+    """Become a command on another machine: it does not see what is in a folder."""
+    return ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs tmpfs "$0" && exec "$@"', str(folder))
 
 
 def inside(name: str) -> tuple[str, ...]:
@@ -151,7 +152,8 @@ class Site:
     url: str
     scenario: Path
     bind: str = "127.0.0.1"
-    before: tuple[str, ...] = ()
+    network: str = ""
+    """The master's network, if it has one of its own."""
 
     def __post_init__(self) -> None:
         self.port = locusts.free_port()
@@ -164,7 +166,8 @@ class Site:
         if headless:
             arguments += ["--expect-workers", str(workers)]
         bound = ("--master-bind-host", self.bind, "--master-bind-port", str(self.port))
-        return locusts.locust(self.home, *arguments, *bound, *more, headless=headless, before=self.before)
+        there = {"file": ELSEWHERE, "ELSEWHERE_NETWORK": self.network} if self.network else {}
+        return locusts.locust(self.home, *arguments, *bound, *more, headless=headless, **there)
 
     def worker(
         self,
@@ -172,19 +175,21 @@ class Site:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
-        file: Path = locusts.MIXED,
-        inside: tuple[str, ...] = (),
+        file: Path | None = None,
+        network: str = "",
         called: str = "",
     ) -> Any:
         """A worker on another machine: it sees nothing of the master's folder and keeps its spool in its own.
 
-        It is `inside` a network; its machine is `called` so, or else like the master's, which can then see at once
-        whether its process is dead.
+        It is in a network, if one is given; its machine is `called` so, or else like the master's, which can then see
+        at once whether its process is dead. A `file` of its own stands for the usual locustfile.
         """
         (folder := self.folder / name).mkdir()
-        there = ("--master-host", host, "--master-port", str(port or self.port))
-        before = (*inside, *apart(self.home, called))
-        return locusts.locust(folder, "--worker", *there, file=file, headless=False, before=before)
+        words = ("--worker", "--master-host", host, "--master-port", str(port or self.port))
+        if file is not None:
+            return locusts.locust(folder, *words, file=file, headless=False, before=apart(self.home))
+        there = {"ELSEWHERE_NETWORK": network, "ELSEWHERE_UNSEEN": str(self.home), "ELSEWHERE_NAME": called}
+        return locusts.locust(folder, *words, file=ELSEWHERE, headless=False, **there)
 
 
 def spools(worker: Running) -> list[Path]:

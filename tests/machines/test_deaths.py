@@ -39,12 +39,11 @@ def test_one_of_four_workers_is_killed_and_another_is_told_to_go(server: tuple[s
         master.until_measuring(0)
         time.sleep(1)
         workers["one"].process.kill()
-        killed_at = time.time()
         master.until_measuring(1)
         time.sleep(1)
         workers["two"].process.send_signal(signal.SIGTERM)
         left = master.end(60)
-        codes = [workers[name].end(10).code for name in ("two", "three", "four")]
+        codes = [workers[name].end(60).code for name in ("two", "three", "four")]
     run = left.run
     assert (left.code, run["verdict"]) == (5, "DEGRADED"), left.words
     assert codes == [6, 0, 0]
@@ -61,9 +60,10 @@ def test_one_of_four_workers_is_killed_and_another_is_told_to_go(server: tuple[s
     gone = [row for row in left.records if row["error"] == "cut because its worker had to leave"]
     assert {(row["worker"], row["outcome"]) for row in gone} == {(told, "cancelled")}
 
-    first = run["steps"][0]
-    _, after = locusts.in_flight(truth(path, run), killed_at + 0.2, first["window_ended_at"])
-    assert 5 < after < 6.5  # and neither 8 nor 4
+    seen = truth(path, run)
+    mine = [line["end_at"] for line in seen if line["client_request"].startswith(f"{run['run']}-{killed}-")]
+    most, _ = locusts.in_flight(seen, max(mine), run["steps"][0]["window_ended_at"])
+    assert most == 6  # and neither 8 nor 4
     assert 1 <= run["accounting"][killed]["lost"] <= 4
 
     whole = machines.collected(left.folder, *spools(workers["one"]))
@@ -77,7 +77,7 @@ def test_one_of_four_workers_is_killed_and_another_is_told_to_go(server: tuple[s
 
 
 def test_a_master_that_is_killed(server: tuple[str, Path], tmp_path: Path) -> None:
-    """Five seconds later nothing is sent, by the server's own account.
+    """Ten seconds later, and not a minute, nothing is sent, by the server's own account.
 
     For one worker nobody listens any more; the other finds a new master at the old address, which knows nothing of
     it. Both end with exit code 6 and keep their spools, and `collect` makes a whole run of them, with as many records
@@ -98,12 +98,12 @@ def test_a_master_that_is_killed(server: tuple[str, Path], tmp_path: Path) -> No
         killed_at = time.time()
         old.close()
         stack.enter_context(relay.running(f"127.0.0.1:{way}", f"127.0.0.1:{successor.port}", tape))
-        codes = one.end(20).code, two.end(20).code
+        codes = one.end(60).code, two.end(60).code
         assert new.process.poll() is None
     assert codes == (6, 6), one.words()
     left = Left(0, master.folder, "")
     sent = truth(path, left.run)
-    assert killed_at < max(line["received_at"] for line in sent) < killed_at + 5
+    assert killed_at < max(line["received_at"] for line in sent) < killed_at + 10
     begun, ended, records = zip(kept(one), kept(two), strict=True)
     assert sum(begun) == sum(ended)
     locusts.agree(lambda: truth(path, left.run), [row for rows in records for row in rows])

@@ -27,7 +27,7 @@ def test_the_disk_fills_up_in_mid_run(server: tuple[str, Path], tmp_path: Path) 
     with machines.disk(site.home / "run", "128k"), site.master(2) as master, site.worker("one") as one, \
             site.worker("two") as two:  # fmt: skip
         left = master.end(60)
-        codes = one.end(10).code, two.end(10).code
+        codes = one.end(60).code, two.end(60).code
         run, records = left.run, left.records
     assert (left.code, codes) == (6, (0, 0)), left.words
     sentence = left.complaint()
@@ -53,7 +53,7 @@ def test_the_disk_is_full_from_the_start(server: tuple[str, Path], tmp_path: Pat
     folder = site.home / "run"
     with machines.disk(folder, "16k"), site.master(1) as master, site.worker("one") as one:
         left = master.end(60)
-        worker = one.end(10)
+        worker = one.end(60)
         assert not (folder / "run.json").exists()
     assert left.code == 6, left.words
     sentence = f"{folder}/run.json: cannot be written: No space left on device"

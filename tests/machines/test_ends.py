@@ -47,7 +47,7 @@ def test_streams_longer_than_the_step_and_a_worker_that_joins_late(server: tuple
         master.until_measuring()
         with relay.running(f"127.0.0.1:{way}", f"127.0.0.1:{site.port}", tmp_path / "tape"):
             left = master.end(60)
-            codes = early.end(10).code, late.end(10).code
+            codes = early.end(60).code, late.end(60).code
     run = left.run
     assert (left.code, run["verdict"], run["reasons"], codes) == (0, "OK", [], (0, 0)), left.words
     machines.whole(left)
@@ -62,7 +62,7 @@ def test_streams_longer_than_the_step_and_a_worker_that_joins_late(server: tuple
         peak, _ = locusts.in_flight(truth(path, run), row["started_at"], row["ended_at"])
         _, mean = locusts.in_flight(truth(path, run), row["window_started_at"], row["window_ended_at"])
         assert peak == n
-        assert mean >= 0.9 * n
+        assert mean > 0.7 * n  # with a user less it would be two thirds of three, or half of two
 
 
 def test_two_runs_on_the_same_workers_and_ctrl_c_on_the_master(server: tuple[str, Path], tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_two_runs_on_the_same_workers_and_ctrl_c_on_the_master(server: tuple[str
         second = locusts.Running(master.process, others[0].parent, master.log)
         second.until_measuring()
         master.process.send_signal(signal.SIGINT)
-        left = second.end(20)
-        codes = one.end(10).code, two.end(10).code
+        left = second.end(60)
+        codes = one.end(60).code, two.end(60).code
     assert (first["verdict"], first["reasons"]) == ("OK", []), left.words
     machines.whole(Left(0, master.folder, ""))
     run = left.run

@@ -30,7 +30,7 @@ def test_the_master_stands_still_for_20_seconds(seen: dict[str, Seen]) -> None:
         note = next(
             reason for reason in left.run["reasons"] if reason.startswith(f"worker {worker} was not heard for ")
         )
-        assert 19 <= float(note.split()[6]) <= 24
+        assert STOPPED_S - 1 <= float(note.split()[6]) < 60
     machines.whole(left)
     locusts.agree(run.truth, left.records)
     assert went_on([line["received_at"] for line in run.truth()], run.at, run.at + STOPPED_S)
@@ -71,8 +71,8 @@ def test_a_way_that_stays_broken(seen: dict[str, Seen]) -> None:
     assert left.run["accounting"][near]["lost"] == 0
     assert left.run["steps"][0]["ended_by"] == "window"
     _, _, spooled = kept(run.workers["far"])
-    assert max(row["sent_at"] for row in spooled) < run.at + 66
-    assert went_on([row["sent_at"] for row in spooled], run.at, run.at + 58)
+    assert max(row["sent_at"] for row in spooled) < run.at + 75
+    assert went_on([row["sent_at"] for row in spooled], run.at, run.at + 55)
     assert len(left.records) < len(run.truth())
     assert "Traceback" not in run.workers["far"].words()  # Locust's own, of a way that takes no more
     whole = machines.collected(left.folder, *spools(run.workers["far"]))
