@@ -29,8 +29,9 @@ def frames(folder: Path) -> Frames:
     """Read a run folder. Raises Stop(UNJUDGED) if it is none."""
     known = facts.read(folder)
     records = known.records.copy()
-    names = records.attrs.pop("flags")
-    records["flags"] = [[name for place, name in enumerate(names) if bits >> place & 1] for bits in records["flags"]]
+    records["flags"] = [
+        [name for place, name in enumerate(known.flags) if bits >> place & 1] for bits in records["flags"]
+    ]
     records["gaps_ms"] = pd.Series(np.split(known.gaps_ms, known.offsets[1:-1])[: len(records)], dtype=object)
     flat = [flatten(row) for item in rows.build(known) for row in item.rows]
     table = pd.DataFrame(flat)

@@ -39,6 +39,8 @@ class Facts:
     run: dict[str, Any]
     scenario: dict[str, Any]
     records: pd.DataFrame
+    flags: tuple[str, ...]
+    """What the bits of `records["flags"]` say."""
     gaps_ms: Floats
     offsets: NDArray[np.int64]
     steps: tuple[Step, ...]
@@ -68,19 +70,21 @@ class Facts:
 
     def words(self, column: str) -> NDArray[np.object_]:
         """A column of words; None where there is none."""
-        return np.asarray(self.records[column].astype(object).where(self.records[column].notna(), None), dtype=object)
+        told = self.records[column].array
+        found = np.array(told, dtype=object)
+        found[told.isna()] = None
+        return found
 
     def is_(self, column: str, word: str) -> Flags:
         """Which attempts have this word in a column."""
-        return (self.records[column] == word).to_numpy(dtype=bool)
+        return np.asarray(self.records[column].array == word, dtype=bool)
 
     def has_flag(self, flag: str) -> Flags:
         """Which attempts carry a flag."""
-        names = self.records.attrs["flags"]
-        if flag not in names:
+        if flag not in self.flags:
             return np.zeros(len(self.records), dtype=bool)
         bits = self.records["flags"].to_numpy(dtype=np.int64)
-        return np.asarray((bits >> names.index(flag)) & 1, dtype=bool)
+        return np.asarray((bits >> self.flags.index(flag)) & 1, dtype=bool)
 
     def gaps_of(self, chosen: Flags) -> Floats:
         """All gaps of the chosen attempts, in one row."""
@@ -192,6 +196,7 @@ def read(folder: Path) -> Facts:
         run=run,
         scenario=scenario,
         records=frame,
+        flags=table.flags,
         gaps_ms=table.gaps_ms,
         offsets=table.offsets,
         steps=levels,

@@ -73,6 +73,11 @@ def _plot(title: str, words: str, figure: Figure, prefix: str) -> Plot:
 def svg_of(figure: Figure, prefix: str) -> str:
     """The figure as an <svg> element; ids carry a prefix, so that several can stand in one page."""
     out = io.StringIO()
+    layout = figure.get_layout_engine()
+    if layout is not None:  # laid out here, because savefig would draw the whole figure once more for it
+        figure.dpi = FigureCanvasSVG.fixed_dpi
+        layout.execute(figure)
+        figure.set_layout_engine(None)
     figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     svg = "\n".join(one_line(line) for line in out.getvalue().split("\n"))
     svg = svg[svg.index("<svg") :]
@@ -354,8 +359,9 @@ def _timeline(axes: Axes, built: Built) -> str | None:
         if step.begin is not None and step.end is not None:
             axes.axvspan(step.begin - origin, step.end - origin, color="#eef2f7", linewidth=0)
             axes.text(step.begin - origin, 1.01, f" {step.label}", transform=axes.get_xaxis_transform(), fontsize=9)
+    workload = facts.words("workload")
     for place, name in enumerate(facts.workloads):
-        mine = [row for row in shown.tolist() if facts.records["workload"].iat[row] == name]
+        mine = [row for row in shown.tolist() if workload[row] == name]
         _strokes(axes, [(start[row] - origin, end[row] - origin, lanes[row]) for row in mine], COLOURS[place % 6], name)
     for rows, colour, name, sign in ((cut, "#b8bec6", "cut", ""), (failed, "#000000", "failed", "x")):
         strokes = [(start[row] - origin, end[row] - origin, lanes[row]) for row in rows.tolist()]

@@ -60,12 +60,14 @@ DIFFERENT_WORDS = 100_000
 class Table:
     """All attempts of a run.
 
-    `frame` has FLOATS, INTS, WORDS (categories), `new_connection` and `flags` (bits, named
-    in `frame.attrs["flags"]`); the gaps of row i are `gaps_ms[offsets[i]:offsets[i + 1]]`. `starts` holds what
-    a spool says was started and no record tells of, by (worker, seq).
+    `frame` has FLOATS, INTS, WORDS (categories), `new_connection` and `flags` (bits, named in `flags` here, because
+    pandas would copy what it keeps with the frame at every look at a column); the gaps of row i are
+    `gaps_ms[offsets[i]:offsets[i + 1]]`. `starts` holds what a spool says was started and no record tells of, by
+    (worker, seq).
     """
 
     frame: pd.DataFrame
+    flags: tuple[str, ...]
     gaps_ms: NDArray[np.float64]
     offsets: NDArray[np.int64]
     starts: dict[tuple[str, int], dict[str, Any]]
@@ -193,9 +195,7 @@ def _read(folder: Path) -> Table:
         data[name] = pd.Categorical.from_codes(
             columns.joined(name), categories=pd.Index(list(codes.codes), dtype=object)
         )
-    frame = pd.DataFrame(data)
-    frame.attrs["flags"] = list(columns.flags.codes)
-    return Table(frame, gaps, offsets, starts, bad[0])
+    return Table(pd.DataFrame(data), tuple(columns.flags.codes), gaps, offsets, starts, bad[0])
 
 
 def _records(path: Path, right: Right, seen: dict[str, Received], bad: list[int]) -> Iterator[Values]:

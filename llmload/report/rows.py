@@ -404,5 +404,5 @@ def _reached(output: Floats, asked: Floats) -> float | None:
 
 def _flags(facts: Facts, bits: NDArray[np.int64]) -> dict[str, int]:
     """How many attempts carry each flag; flags that nobody carries are left out."""
-    counts = {name: int((bits >> place & 1).sum()) for place, name in enumerate(facts.records.attrs["flags"])}
+    counts = {name: int((bits >> place & 1).sum()) for place, name in enumerate(facts.flags)}
     return {name: n for name, n in counts.items() if n}

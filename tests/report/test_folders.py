@@ -110,12 +110,20 @@ ODD: dict[str, Any] = {
 def test_a_record_with_a_value_of_the_wrong_kind_is_counted(tmp_path: Path, field: str) -> None:
     """One line that is no record, in the verdict; a good copy of it in the spool counts in its place."""
     folder = write(tmp_path, [record(0), record(1) | {field: ODD[field]}])
-    built = report.build(folder)
+    built = building.compute(folder)
     assert built.summary["rows"][-1]["ok"] == 1
     assert "requests.jsonl: 1 lines are no records" in built.verdict.reasons
     (folder / "spool").mkdir()
     lines(folder / "spool" / "w1.jsonl", [record(0), record(1) | {field: ODD[field]}, record(1)])
     assert building.compute(folder).summary["rows"][-1]["ok"] == 2
+
+
+def test_a_report_is_written_of_a_run_full_of_such_lines(tmp_path: Path) -> None:
+    """All of them in one file: every file of the report is written, about the one attempt that is known."""
+    folder = write(tmp_path, [record(0), *(record(n) | {field: odd} for n, (field, odd) in enumerate(ODD.items(), 1))])
+    built = report.build(folder)
+    assert built.summary["rows"][-1]["ok"] == 1
+    assert f"requests.jsonl: {len(ODD)} lines are no records" in (folder / "report.html").read_text()
 
 
 VALUES = st.recursive(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import jinja2
 from markupsafe import Markup, escape
@@ -37,6 +38,30 @@ class Matrix:
 
 def text(comparison: Comparison) -> str:
     """The page."""
+    claimed = None if comparison.claim is None else comparison.claim.factor
+    pairs = [
+        _pair(place, compared, again.comparing(comparison, compared), claimed)
+        for place, compared in enumerate(comparison.compared)
+    ]
+    page = (
+        _pages()
+        .get_template("compare.html.j2")
+        .render(
+            comparison=comparison,
+            version=__version__,
+            inks=inks,
+            claim=sections.claim(comparison),
+            overview=sections.overview(comparison),
+            pairs=pairs,
+            changes=[sections.changes(told) for told in comparison.changes],
+        )
+    )
+    return page.lstrip()
+
+
+@cache
+def _pages() -> jinja2.Environment:
+    """Templates: compiled once, however many pages are written."""
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader(
             [jinja2.PackageLoader("llmload.compare.show", "pages"), jinja2.PackageLoader("llmload.report", "pages")]
@@ -51,21 +76,7 @@ def text(comparison: Comparison) -> str:
     environment.filters["long"] = lambda cell: len(cell) > LONG
     environment.filters["kept"] = escape  # a text of several lines, made fit already
     environment.filters["groups"] = _groups
-    claimed = None if comparison.claim is None else comparison.claim.factor
-    pairs = [
-        _pair(place, compared, again.comparing(comparison, compared), claimed)
-        for place, compared in enumerate(comparison.compared)
-    ]
-    page = environment.get_template("compare.html.j2").render(
-        comparison=comparison,
-        version=__version__,
-        inks=inks,
-        claim=sections.claim(comparison),
-        overview=sections.overview(comparison),
-        pairs=pairs,
-        changes=[sections.changes(told) for told in comparison.changes],
-    )
-    return page.lstrip()
+    return environment
 
 
 def _pair(place: int, compared: Compared, command: str, claimed: float | None) -> dict[str, object]:
