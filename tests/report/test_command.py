@@ -74,25 +74,25 @@ def test_json_is_alone_on_stdout(call: Call, run: Path) -> None:
 )
 def test_other_formats(call: Call, run: Path, kind: str, begin: str) -> None:
     """Each begins as it should."""
-    assert call(run, "--format", kind).stdout.startswith(begin)
+    assert call(run, "--format", kind, "--no-files").stdout.startswith(begin)
 
 
 def test_gates_and_ratios_set_the_exit_code(call: Call, run: Path) -> None:
     """A gate that does not hold, and too many failures, are 1, with the reason said."""
-    done = call(run, "--gate", "ttft_ms.ok.p50<=100", "--gate", "success_share>=0.95@1")
+    done = call(run, "--no-files", "--gate", "ttft_ms.ok.p50<=100", "--gate", "success_share>=0.95@1")
     assert done.returncode == Exit.FAILED
     assert "gate ttft_ms.ok.p50<=100: holds (100 at 1)" in done.stdout
     assert "gate success_share>=0.95@1: does not hold (0.9 at 1)" in done.stdout
-    done = call(run, "--max-fail-ratio", "0.05", "--format", "csv")
+    done = call(run, "--no-files", "--max-fail-ratio", "0.05", "--format", "csv")
     assert done.returncode == Exit.FAILED
     assert "10.00% of the measured attempts failed; --max-fail-ratio allows 5.00%" in done.stderr
-    assert call(run, "--max-fail-ratio", "0.1").returncode == Exit.OK
+    assert call(run, "--no-files", "--max-fail-ratio", "0.1").returncode == Exit.OK
 
 
 def test_the_worst_of_several_runs_counts(call: Call, run: Path, tmp_path: Path) -> None:
     """A whole run and a killed one: both are printed, INCOMPLETE wins."""
     killed = write(tmp_path / "killed", [record(0)], [step(end=None)], verdict=None, ended_at=None)
-    done = call(run, killed)
+    done = call(run, killed, "--no-files")
     assert done.returncode == Exit.INCOMPLETE
     assert "verdict: OK" in done.stdout
     assert "verdict: INCOMPLETE" in done.stdout
@@ -122,15 +122,15 @@ def test_a_real_process(run: Path) -> None:
         "import sys; from llmload.cli import main; code = main(sys.argv[1:]); "
         "sys.exit(99 if {'locust', 'gevent'} & set(sys.modules) else code)"
     )
-    words = [sys.executable, "-c", code, "report", str(run), "--max-fail-ratio", "0", "--format", "csv"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    words = [sys.executable, "-c", code, "report", str(run), "--max-fail-ratio", "0", "--format", "csv", "--no-files"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=150)
     assert done.returncode == Exit.FAILED, done.stderr
 
 
 def test_a_reader_that_leaves(run: Path) -> None:
     """`llmload report … | head -1` ends quietly."""
-    shell = f"{sys.executable} -m llmload report {run} --format html | head -c 1"
-    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False, timeout=60)
+    shell = f"{sys.executable} -m llmload report {run} --format html --no-files | head -c 1"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False, timeout=150)
     assert done.stderr == ""
 
 

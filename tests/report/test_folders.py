@@ -159,7 +159,7 @@ def test_garbled_starts_and_samples(tmp_path: Path) -> None:
     odd = {"start": 1, "worker": [], "step": "x", "phase": 1, "workload": {}, "sent_at": "soon"}
     lines(folder / "spool" / "w1.jsonl", [odd, {"start": "x"}, {"start": -1}, {"start": None}])
     lines(folder / "generator.jsonl", [second(0), second(1) | {"cpu": "x"}, second(2) | {"loop_lag_ms": {"a": 1}}])
-    built = report.build(folder)
+    built = building.compute(folder)
     (*_, row) = built.summary["rows"]
     assert (row["started"], row["lost"], row["ok"]) == (1, 0, 1)
     assert "worker w1: 1 record missing (seq 1)" in built.verdict.reasons

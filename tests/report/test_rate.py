@@ -206,21 +206,17 @@ def test_a_report_by_rate_fits_into_a_terminal(three: Built, width: int) -> None
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("table", "open loop, Poisson arrivals"),
-        ("table", "From the schedule"),
-        ("markdown", "| rate asked | class |"),
-        ("markdown", "## From the schedule"),
-        ("html", "<th>rate asked</th>"),
-        ("html", "Latency from the schedule"),
-        ("html", "requests per second asked for"),
-        ("csv", "from_schedule.e2e_ms.all.p95"),
-        ("json", '"from_schedule"'),
+        ("table", ("open loop, Poisson arrivals", "From the schedule")),
+        ("markdown", ("| rate asked | class |", "## From the schedule")),
+        ("html", ("<th>rate asked</th>", "Latency from the schedule", "requests per second asked for")),
+        ("csv", ("from_schedule.e2e_ms.all.p95",)),
+        ("json", ('"from_schedule"',)),
     ],
 )
-def test_every_format_says_so(three: Built, kind: str, words: str) -> None:
+def test_every_format_says_so(three: Built, kind: str, words: tuple[str, ...]) -> None:
     """The model and the figures from the schedule are in each; nobody is told of requests in flight in their place."""
     text = files.FORMATS[kind](three)
-    assert words in text
+    assert [word for word in words if word not in text] == []
     assert "in flight |" not in text
 
 
