@@ -11,9 +11,25 @@ import pytest
 from tests.drive.locusts import locust
 from tests.simulate import child
 
+ENDING = """
+import gevent
+
+def enough(environment):
+    while environment.stats.total.num_requests < {n}:
+        gevent.sleep(0.02)
+    environment.runner.quit()
+
+@events.init.add_listener
+def watch(environment, **_):
+    if not isinstance(environment.runner, locust.runners.WorkerRunner):
+        gevent.spawn(enough, environment)
+"""
+"""Ends the run after so many requests. `-t` counts from Locust's start: on a busy machine nothing has begun by then."""
+
 FILE = """
 import gc, json, os, sys
 import locust
+import locust.runners
 from locust import events, task
 from llmload import LLMUser
 
@@ -51,15 +67,16 @@ def told(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in sorted(folder.glob("told-*")) for line in path.read_text().splitlines()]
 
 
-@pytest.mark.parametrize("processes", [(), ("--processes", "2")])
-def test_events_records_and_request_agree(tmp_path: Path, processes: tuple[str, ...]) -> None:
-    """Each attempt: one record, one llm_request, one request; first token and gaps where there were some."""
-    (tmp_path / "own.py").write_text(FILE)
+@pytest.mark.parametrize("ends", [("-t", "8s"), ("--processes", "2")])
+def test_events_records_and_request_agree(tmp_path: Path, ends: tuple[str, str]) -> None:
+    """Each attempt: one record, one llm_request, one request; first token and gaps where there were some.
+
+    In one process, ended by its time; in two, by the locustfile.
+    """
+    (tmp_path / "own.py").write_text(FILE + ("" if "-t" in ends else ENDING.format(n=30)))
     with (
         child.running("--ttft-ms", "40", "--itl-ms", "10", "--failures", "429=0.2,cut=0.2", "--seed", "5") as server,
-        locust(
-            tmp_path, "-u", "3", "-r", "3", "-t", "3s", "-H", server.url, *processes, file=tmp_path / "own.py"
-        ) as it,
+        locust(tmp_path, "-u", "3", "-r", "3", "-H", server.url, *ends, file=tmp_path / "own.py") as it,
     ):
         left = it.end()
     assert left.run["verdict"] == "OK", left.words
@@ -96,7 +113,7 @@ def test_a_model_that_is_not_served_is_a_sentence(tmp_path: Path) -> None:
     )
     with (
         child.running() as server,
-        locust(tmp_path, "-u", "1", "-t", "3s", "-H", server.url, file=tmp_path / "own.py") as it,
+        locust(tmp_path, "-u", "1", "-H", server.url, file=tmp_path / "own.py") as it,
     ):
         left = it.end()
     assert left.code == 3, left.words
@@ -105,8 +122,8 @@ def test_a_model_that_is_not_served_is_a_sentence(tmp_path: Path) -> None:
 
 
 IMPATIENT = """
-import gevent
-from locust import task
+import gevent, locust.runners
+from locust import events, task
 from llmload import LLMUser
 
 class Impatient(LLMUser):
@@ -119,10 +136,10 @@ class Impatient(LLMUser):
 
 def test_what_the_locustfile_cuts_itself_says_so_and_a_run_without_success_fails(tmp_path: Path) -> None:
     """Nobody stopped these requests but their own user; nothing came to its end, so the exit code is 1."""
-    (tmp_path / "own.py").write_text(IMPATIENT)
+    (tmp_path / "own.py").write_text(IMPATIENT + ENDING.format(n=6))
     with (
         child.running("--ttft-ms", "40", "--itl-ms", "20") as server,
-        locust(tmp_path, "-u", "2", "-r", "2", "-t", "2s", "-H", server.url, file=tmp_path / "own.py") as it,
+        locust(tmp_path, "-u", "2", "-r", "2", "-H", server.url, file=tmp_path / "own.py") as it,
     ):
         left = it.end()
     assert (left.code, left.run["verdict"]) == (1, "OK"), left.words

@@ -20,7 +20,9 @@ found = {
     "environment": dict(os.environ),
     "folder": os.getcwd(),
     "leads its session": os.getsid(0) == os.getpid(),
-    "open": sorted(os.path.basename(os.path.realpath(one.path)) for one in os.scandir("/proc/self/fd") if int(one.name) > 2),
+    "open": sorted(
+        os.path.basename(os.path.realpath(one.path)) for one in os.scandir("/proc/self/fd") if int(one.name) > 2
+    ),
     "input": os.stat(0).st_rdev,
     "signals": [str(signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)],
     "threads": threading.active_count(),
