@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +20,12 @@ import pytest
 import trustme
 
 from llmload import ports
-from llmload.cli import run
+from llmload.cli import main, run
 from llmload.engines.start import Engine, serving
+from llmload.exits import Exit, Stop
+from llmload.load import reading
+from llmload.send import preflight
+from llmload.send.preflight import SendOptions
 from tests.cli.commands import QUICK, Ended, check_code, end, llmload, quick, records, run_json, runs, start, until
 from tests.send import endpoint
 from tests.send.endpoint import Script
@@ -85,34 +89,69 @@ USAGE: dict[str, tuple[str, tuple[str, ...], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", USAGE)
-def test_wrong_usage_is_one_sentence_and_code_2(case: str, tmp_path: Path) -> None:
-    """What, where, and what to do, before anything is sent; no traceback, no folder, no key."""
-    text, words, sentence = USAGE[case]
-    quick(tmp_path, text)
-    (tmp_path / "empty.jsonl").touch()
-    found = llmload("run", "quick.toml", "--host", "http://127.0.0.1:9", *words, cwd=tmp_path, OPENAI_API_KEY=KEY)
+Command = Callable[..., Ended]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """`llmload` in this process, for commands that end before they start another: what its start takes is saved."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    for name in ("OPENAI_API_KEY", "LLMLOAD_HOST"):
+        monkeypatch.delenv(name, raising=False)
+
+    def command(*words: str, **environment: str) -> Ended:
+        monkeypatch.setattr("sys.argv", ["llmload", *words])
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        code = main()
+        return Ended(code, *capsys.readouterr())
+
+    return command
+
+
+def check_wrong_usage(found: Ended, case: str, folder: Path) -> None:
+    """One sentence and nothing else."""
     assert found.code == 2, found.all
-    assert re.search(sentence, found.err), found.err
+    assert re.search(USAGE[case][2], found.err), found.err
     assert found.err.startswith("llmload run: ")
     assert "Traceback" not in found.all
     assert KEY not in found.all
-    assert not runs(tmp_path)
+    assert not runs(folder)
 
 
-def test_no_endpoint_is_told_and_the_environment_stands_in(tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", USAGE)
+def test_wrong_usage_is_one_sentence_and_code_2(case: str, tmp_path: Path, here: Command) -> None:
+    """What, where, and what to do, before anything is sent; no traceback, no folder, no key."""
+    text, words, _ = USAGE[case]
+    quick(tmp_path, text)
+    (tmp_path / "empty.jsonl").touch()
+    found = here("run", "quick.toml", "--host", "http://127.0.0.1:9", *words, OPENAI_API_KEY=KEY)
+    check_wrong_usage(found, case, tmp_path)
+
+
+@pytest.mark.parametrize("case", ["typo", "key in the URL"])
+def test_wrong_usage_in_a_shell(case: str, tmp_path: Path) -> None:
+    """The same of the command as users start it."""
+    text, words, _ = USAGE[case]
+    quick(tmp_path, text)
+    found = llmload("run", "quick.toml", "--host", "http://127.0.0.1:9", *words, cwd=tmp_path, OPENAI_API_KEY=KEY)
+    check_wrong_usage(found, case, tmp_path)
+
+
+def test_no_endpoint_is_told_and_the_environment_stands_in(tmp_path: Path, here: Command) -> None:
     """Without --host and LLMLOAD_HOST it stops; --dry-run plans and sends nothing, and needs no endpoint for it."""
     quick(tmp_path)
-    found = llmload("run", "quick.toml", cwd=tmp_path)
+    found = here("run", "quick.toml")
     assert found.code == 2
     assert "--host URL, or set LLMLOAD_HOST" in found.err
     for host in ({}, {"LLMLOAD_HOST": "127.0.0.1:9"}):
-        found = llmload("run", "quick.toml", "--dry-run", "--duration", "1h30m", cwd=tmp_path, **host)
+        found = here("run", "quick.toml", "--dry-run", "--duration", "1h30m", **host)
         assert found.code == 0, found.all
         assert "A window lasts 1 h 30 min" in found.out
         assert max(map(len, found.out.splitlines())) <= 120
         assert not runs(tmp_path)
-    found = llmload("run", "quick.toml", "--dry-run", "--host", "ftp://x", cwd=tmp_path)
+    found = here("run", "quick.toml", "--dry-run", "--host", "ftp://x")
     assert found.code == 2, found.all
 
 
@@ -128,60 +167,81 @@ def test_the_words_of_a_log_come_without_control_characters(tmp_path: Path) -> N
     assert early.startswith("the Locust process was killed by signal 9 before the load began; the end of ")
 
 
-def test_a_scenario_that_is_not_there(tmp_path: Path) -> None:
+def test_a_scenario_that_is_not_there(here: Command) -> None:
     """The shipped ones are named."""
-    found = llmload("run", "mixd", "--host", "http://127.0.0.1:9", cwd=tmp_path)
+    found = here("run", "mixd", "--host", "http://127.0.0.1:9")
     assert found.code == 2
     assert "mixed" in found.err
 
 
 # What the endpoint refuses, told by the preflight: exit code 3
 
-REFUSED: dict[str, tuple[Script, tuple[str, ...], str]] = {
-    "401 without a key": (Script(key="k"), (), r"401.*no key was sent.*OPENAI_API_KEY"),
-    "unknown model": (Script(models=[{"id": "a"}, {"id": "b"}]), ("--model", "x"), r"'x' is not served.*a, b"),
-    "HTML page": (Script(html=True), (), r"HTML page.*mend --host"),
-    "both limits refused": (Script(refuses=("max_tokens", "max_completion_tokens")), (), r"max_tokens_field"),
-    "too long": (Script(context=70), (), r"class short.*does not fit.*maximum context length is 70"),
+REFUSED: dict[str, tuple[Script, str]] = {
+    "HTML page": (Script(html=True), r"HTML page.*mend --host"),
+    "both limits refused": (Script(refuses=("max_tokens", "max_completion_tokens")), r"max_tokens_field"),
+    "too long": (Script(context=70), r"class short.*does not fit.*maximum context length is 70"),
 }
-ELSEWHERE: dict[str, tuple[str, str]] = {
+NOBODY: dict[str, tuple[str, str]] = {
     "wrong host": ("http://no.such.host.invalid:8000", r"no\.such\.host\.invalid.*mend --host"),
     "refused port": ("http://127.0.0.1:9", r"refused.*start the server, or mend --host"),
 }
 
 
+@pytest.mark.parametrize("case", [*REFUSED, *NOBODY])
+def test_what_an_endpoint_refuses_is_a_stop(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence with what to do, and the code; how a run tells it is for the next test."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    if case != "wrong host":  # to another machine it would not go
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    scenario = reading.load(str(quick(tmp_path)))
+    with ExitStack() as stack:
+        if case in REFUSED:
+            script, sentence = REFUSED[case]
+            host = stack.enter_context(endpoint.serving(script))
+        else:
+            host, sentence = NOBODY[case]
+        with pytest.raises(Stop, match=sentence) as caught:
+            preflight.run(scenario, host, SendOptions(), lambda _line: None)
+    assert caught.value.code is Exit.UNMEASURABLE
+    assert "\n" not in caught.value.message
+    assert KEY not in caught.value.message
+
+
+TOLD = {
+    "401 without a key": r"401.*no key was sent.*OPENAI_API_KEY",
+    "unknown model": r"'x' is not served.*a, b",
+    "TLS failure": r"TLS.*--ca FILE.*--insecure",
+}
+
+
 @pytest.fixture(scope="module")
 def refused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Ended, Path]]:
-    """All commands that an endpoint refuses, run at the same time: each takes Locust's start."""
+    """Commands that an endpoint refuses, run at the same time: each takes Locust's start."""
     started: dict[str, tuple[Any, Path]] = {}
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     with ExitStack() as stack:
-        hosts = {name: host for name, (host, _) in ELSEWHERE.items()}
-        hosts |= {name: stack.enter_context(endpoint.serving(script)) for name, (script, _, _) in REFUSED.items()}
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-        hosts["TLS failure"] = stack.enter_context(endpoint.serving(Script(), context))
-        for name, host in hosts.items():
+        servers = {
+            "401 without a key": endpoint.serving(Script(key="k")),
+            "unknown model": endpoint.serving(Script(models=[{"id": "a"}, {"id": "b"}])),
+            "TLS failure": endpoint.serving(Script(), context),
+        }
+        for name, server in servers.items():
             folder = tmp_path_factory.mktemp("refused")
-            words = REFUSED[name][1] if name in REFUSED else ()
-            environment = {} if name in {"401 without a key", "wrong host"} else {"OPENAI_API_KEY": KEY}
+            words = ("--model", "x") if name == "unknown model" else ()
+            environment = {} if name == "401 without a key" else {"OPENAI_API_KEY": KEY}
+            host = stack.enter_context(server)
             child = start("run", str(quick(folder)), "--host", host, *words, cwd=folder, **environment)
             started[name] = (child, folder)
         return {name: (end(child), folder) for name, (child, folder) in started.items()}
 
 
-SENTENCES = {
-    **{name: sentence for name, (_, _, sentence) in REFUSED.items()},
-    **{name: sentence for name, (_, sentence) in ELSEWHERE.items()},
-    "TLS failure": r"TLS.*--ca FILE.*--insecure",
-}
-
-
-@pytest.mark.parametrize("case", SENTENCES)
+@pytest.mark.parametrize("case", TOLD)
 def test_what_an_endpoint_refuses_is_one_sentence_and_code_3(case: str, refused: dict[str, tuple[Ended, Path]]) -> None:
     """One sentence with what to do; no traceback, no load, no folder left, no key anywhere."""
     found, folder = refused[case]
     assert found.code == 3, found.all
-    assert re.search(SENTENCES[case], found.err), found.err
+    assert re.search(TOLD[case], found.err), found.err
     assert found.err.startswith("llmload run: ")
     assert found.err.count("\n") == 1
     assert "Traceback" not in found.all
@@ -314,46 +374,78 @@ def test_a_gate_or_too_many_failures_is_code_1(failing: tuple[Any, Path]) -> Non
 # Ends that nobody planned
 
 
-LONG = QUICK.replace("[1, 2]", str([1, 2] * 15))
-"""Thirty steps of some two seconds: there is always one that goes on."""
+LONG = QUICK.replace("[1, 2]", str([1, 2] * 150))
+"""Three hundred steps of some two seconds: there is always one that goes on."""
+
+FULL = QUICK.replace("[1, 2]", str([1, 2] * 15))
+"""Its run.json is small, so that it is the records for which there is no room."""
+
+
+@dataclass
+class Cut:
+    """A run that was ended in mid-run."""
+
+    child: Any
+    where: Path
+    ended: Ended | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Its run folder."""
+        return runs(self.where)[0]
+
+    @property
+    def found(self) -> Ended:
+        """The command, once it has ended."""
+        if self.ended is None:
+            self.ended = end(self.child)
+        return self.ended
 
 
 @pytest.fixture(scope="module")
-def going(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Any, Path]]]:
-    """Runs that go on, one for each test that ends one in its way; started together to save time.
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Cut]]:
+    """Runs, each ended in its way as soon as it has come far enough; started together to save time.
 
     Of `loading` the server still loads, so that its load does not begin.
     """
     script = Script(loading_s=600, loading_models=True)
     with serving(Engine("simulator", SLOW, "demo")) as url, endpoint.serving(script) as loading:
-        started = {}
-        for name in ("once", "twice", "kill", "death", "full"):
+        made = {}
+        for name in ("loading", "full", "twice", "kill", "death", "once"):
             folder = tmp_path_factory.mktemp(name)
+            file = quick(folder, {"loading": QUICK, "full": FULL}.get(name, LONG))
             full = "ulimit -f 32" if name == "full" else ""  # no file over 32 blocks of 512 or 1,024 bytes
-            started[name] = (start("run", str(quick(folder, LONG)), "--host", url, cwd=folder, before=full), folder)
-        folder = tmp_path_factory.mktemp("loading")
-        started["loading"] = (start("run", str(quick(folder)), "--host", loading, cwd=folder), folder)
+            host = loading if name == "loading" else url
+            made[name] = Cut(start("run", str(file), "--host", host, cwd=folder, before=full), folder)
         try:
             until(lambda: script.began is not None)
-            yield started
+            made["loading"].child.send_signal(signal.SIGINT)
+            for name in ("twice", "kill", "death"):
+                wait_for_step(made[name], 2)
+            made["twice"].child.send_signal(signal.SIGINT)
+            made["kill"].child.kill()
+            psutil.Process(made["death"].child.pid).children()[0].kill()
+            time.sleep(0.3)  # two signals at the very same moment are one to the system
+            made["twice"].child.send_signal(signal.SIGINT)
+            wait_for_step(made["once"], 3)
+            made["once"].child.send_signal(signal.SIGINT)
+            yield made
         finally:
-            for child, folder in started.values():
-                child.kill()
-                child.communicate()
-                for process in [process for run in runs(folder) for process in processes(run)]:
+            for one in made.values():
+                one.child.kill()
+                one.child.communicate()
+                for process in [process for folder in runs(one.where) for process in processes(folder)]:
                     process.kill()
 
 
-def begun(child: Any, folder: Path, steps: int) -> Path:
-    """Wait until a run is in such a step and has records of it; gives the run folder."""
+def wait_for_step(one: Cut, steps: int) -> None:
+    """Wait until a run is in such a step and has records of it."""
 
     def there() -> bool:
-        assert child.poll() is None, child.communicate()
-        found = runs(folder)
-        return bool(found) and any(record["step"] == steps - 1 for record in records(found[0]))
+        assert one.child.poll() is None, one.child.communicate()
+        return bool(runs(one.where)) and any(record["step"] == steps - 1 for record in records(one.folder))
 
-    until(there, 60)
-    return runs(folder)[0]
+    until(there, 120)
 
 
 def processes(folder: Path) -> list[psutil.Process]:
@@ -366,12 +458,9 @@ def processes(folder: Path) -> list[psutil.Process]:
     ]
 
 
-def test_ctrl_c_once_keeps_everything(going: dict[str, tuple[Any, Path]]) -> None:
+def test_ctrl_c_once_keeps_everything(cut: dict[str, Cut]) -> None:
     """I08: behind two whole steps: they are in the report, what was in flight is cancelled, code 6."""
-    child, where = going["once"]
-    folder = begun(child, where, 3)
-    child.send_signal(signal.SIGINT)
-    found = end(child)
+    found, folder = cut["once"].found, cut["once"].folder
     assert found.code == 6, found.all
     assert "stopping" in found.out
     assert "verdict: INCOMPLETE" in found.out
@@ -387,14 +476,9 @@ def test_ctrl_c_once_keeps_everything(going: dict[str, tuple[Any, Path]]) -> Non
     assert not processes(folder)
 
 
-def test_ctrl_c_twice_ends_at_once(going: dict[str, tuple[Any, Path]]) -> None:
+def test_ctrl_c_twice_ends_at_once(cut: dict[str, Cut]) -> None:
     """What was recorded is still readable, no process is left, and the report says INCOMPLETE."""
-    child, where = going["twice"]
-    folder = begun(child, where, 2)
-    child.send_signal(signal.SIGINT)
-    time.sleep(0.3)  # two signals at the very same moment are one to the system
-    child.send_signal(signal.SIGINT)
-    found = end(child)
+    found, folder = cut["twice"].found, cut["twice"].folder
     assert found.code == 6, found.all
     assert "verdict: INCOMPLETE" in found.out
     assert "Traceback" not in found.all
@@ -402,48 +486,39 @@ def test_ctrl_c_twice_ends_at_once(going: dict[str, tuple[Any, Path]]) -> None:
     assert not processes(folder)
 
 
-def test_kill_9_leaves_a_run_that_can_be_reported(going: dict[str, tuple[Any, Path]]) -> None:
+def test_kill_9_leaves_a_run_that_can_be_reported(cut: dict[str, Cut]) -> None:
     """Nothing goes on behind a killed `llmload run`, and `llmload report` works on the folder."""
-    child, where = going["kill"]
-    folder = begun(child, where, 2)
-    child.kill()
-    child.communicate()
-    until(lambda: not processes(folder), 20)
-    found = llmload("report", str(folder), cwd=where)
+    one = cut["kill"]
+    assert one.found.code == -signal.SIGKILL
+    until(lambda: not processes(one.folder))
+    found = llmload("report", str(one.folder), cwd=one.where)
     assert found.code == 6, found.all
     assert "verdict: INCOMPLETE" in found.out
 
 
-def test_a_locust_that_dies_is_told(going: dict[str, tuple[Any, Path]]) -> None:
+def test_a_locust_that_dies_is_told(cut: dict[str, Cut]) -> None:
     """The master is killed: the sentence says so, the report is there, and the code is 6."""
-    child, where = going["death"]
-    folder = begun(child, where, 2)
-    psutil.Process(child.pid).children()[0].kill()
-    found = end(child)
+    found, folder = cut["death"].found, cut["death"].folder
     assert found.code == 6, found.all
     assert "was killed by signal 9" in found.all
     assert "verdict: INCOMPLETE" in found.out
-    assert not processes(folder)
+    until(lambda: not processes(folder))
 
 
-def test_a_disk_that_takes_no_more_ends_the_run(going: dict[str, tuple[Any, Path]]) -> None:
+def test_a_disk_that_takes_no_more_ends_the_run(cut: dict[str, Cut]) -> None:
     """Code 6, a sentence with the file's name, no traceback, and what was written before is in the table."""
-    child, where = going["full"]
-    found = end(child)
+    found, folder = cut["full"].found, cut["full"].folder
     assert found.code == 6, found.all
     assert re.search(r"cannot be written: File too large", found.all)
     assert "What users felt" in found.out
     assert "verdict: INCOMPLETE" in found.out
     assert "Traceback" not in found.all
-    assert records(runs(where)[0])
+    assert records(folder)
 
 
-def test_ctrl_c_before_the_load(going: dict[str, tuple[Any, Path]]) -> None:
+def test_ctrl_c_before_the_load(cut: dict[str, Cut]) -> None:
     """While the server loads there is nothing to keep: a sentence, code 6 and no folder."""
-    child, where = going["loading"]
-    assert child.poll() is None
-    child.send_signal(signal.SIGINT)
-    found = end(child)
+    found, where = cut["loading"].found, cut["loading"].where
     assert found.code == 6, found.all
     assert "stopped before the load began" in found.err
     assert not runs(where)
