@@ -28,7 +28,7 @@ def test_the_engine_counts_what_was_asked_for() -> None:
         llama.check()
     except Stop as stop:
         pytest.skip(stop.message)
-    scenario = reading.load("llama")
+    scenario = reading.load("llama", [(f"class.{name}.prompts", "3") for name in ("short", "medium", "long")])
     with serving(ENGINES["llama"]) as url:
 
         def tokens(text: str) -> int:
@@ -41,7 +41,7 @@ def test_the_engine_counts_what_was_asked_for() -> None:
         overhead = usage("Say yes.") - tokens("Say yes.")
         fit = lengths.fit(scenario, lambda texts: [tokens(text) for text in texts], overhead)
         mix = Mix(scenario, fit)
-        calls = [mix.measured(0, index) for index in range(10)]
+        calls = [mix.measured(0, index) for index in range(6)]
         assert {call.workload for call in calls} == {"short", "medium", "long"}
         for call in calls:
             assert call.requested_input_tokens is not None
