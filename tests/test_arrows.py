@@ -7,6 +7,7 @@ import neither Locust nor gevent; Locust is imported by the edge that needs it a
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,7 @@ def sources(place: str) -> list[Path]:
     return [path] if path.is_file() else sorted(path.rglob("*.py"))
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Dotted names of everything a file imports, inside functions too, type-checking blocks too."""
     found: set[str] = set()

@@ -343,7 +343,7 @@ PLACES = sorted({
 })  # fmt: skip
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(place=st.sampled_from(PLACES), value=JSON)
 def test_a_run_that_was_changed_by_hand_is_read_without_a_fall(run: Built, place: str, value: Any) -> None:
     """Whatever stands anywhere: differences and the health of runs are told, on either side."""
