@@ -16,7 +16,7 @@ from llmload.exits import Stop
 from llmload.load.call import Call
 from llmload.record.record import Tags
 from llmload.send.sdk import Catch
-from tests.send.conftest import CALL, Sender
+from tests.send.conftest import CALL, Sender, undisturbed
 from tests.send.scripted import END, HEAD, Answer, data, plain, serving, stream, token
 
 Make = Callable[..., Sender]
@@ -30,6 +30,7 @@ def hanging(*steps: tuple[float, str]) -> Answer:
     return Answer([(0, HEAD), *steps], "hang")
 
 
+@undisturbed
 def test_times_are_those_of_the_servers_own_clock(sender: Make) -> None:
     """Each token's time is when the server wrote it, seen from the request; gaps are those between its writes."""
     with serving(stream(5)) as server:
@@ -109,6 +110,7 @@ def test_what_the_environment_would_add_stays_out(sender: Make, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("status", ["408 Oh", "409 Oh", "429 Oh", "500 Oh", "503 Oh"])
+@undisturbed
 def test_nothing_is_sent_twice(sender: Make, status: str) -> None:
     """F01: two refusals with a wait and then a stream are three records, three requests, and no wait."""
     refusal = plain(status, '{"error": {"message": "not now"}}', "Retry-After: 1\r\n")
@@ -151,6 +153,7 @@ def test_a_key_goes_over_plain_http_to_another_machine_only_if_allowed(sender: M
     sender("http://192.0.2.1/v1", key=None)
 
 
+@undisturbed
 def test_opening_and_finished_are_called_once_each(sender: Make) -> None:
     """Right before the first byte, and at the end, with the text."""
     with serving(stream(2)) as server:
@@ -184,6 +187,7 @@ def test_the_first_token_is_told_at_its_arrival(sender: Make) -> None:
         (hanging((20, data({"error": "boom"}))), {}, "stream_error", (20, 170)),
     ],
 )  # fmt: skip
+@undisturbed
 def test_limits_and_the_slot(
     sender: Make, answer: Answer, settings: dict[str, float], outcome: str, moments: tuple[float, float]
 ) -> None:
@@ -200,6 +204,7 @@ def test_limits_and_the_slot(
     assert first["left_ms"] == pytest.approx(left_ms, abs=100)
 
 
+@undisturbed
 def test_cancel_ends_all_at_once(sender: Make) -> None:
     """With their partial facts, and nothing is left in flight; the next request is none of its business."""
     with serving(stream(10, 50, 50)) as server:

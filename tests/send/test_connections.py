@@ -18,7 +18,7 @@ import pytest
 
 from llmload.load.call import Call
 from llmload.send import dial
-from tests.send.conftest import CALL, Sender
+from tests.send.conftest import CALL, Sender, undisturbed
 from tests.send.scripted import END, HEAD, MARK, Answer, data, serving, stream, token
 
 Make = Callable[..., Sender]
@@ -86,6 +86,7 @@ def test_a_full_accept_queue(sender: Make) -> None:
 
 
 @pytest.mark.parametrize("listens_on", ["127.0.0.1", "::1"])
+@undisturbed
 def test_two_address_families(sender: Make, monkeypatch: pytest.MonkeyPatch, listens_on: str) -> None:
     """G03: whichever family the server has, the other costs no visible time, and none of it is in `ttft_ms`."""
     with serving(stream(), address=listens_on) as server:
@@ -98,6 +99,7 @@ def test_two_address_families(sender: Make, monkeypatch: pytest.MonkeyPatch, lis
     assert len(book.client._line.pool._dialer.failing) == 1
 
 
+@undisturbed
 def test_a_dead_address_is_passed_by_and_remembered(sender: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that never answers delays the first connection by a quarter of a second and no later one."""
     with deaf() as hole, serving(stream()) as server:
@@ -108,6 +110,7 @@ def test_a_dead_address_is_passed_by_and_remembered(sender: Make, monkeypatch: p
     assert second < first / 2
 
 
+@undisturbed
 def test_one_connection_for_requests_in_a_row(sender: Make) -> None:
     """G07: it is kept, as the rest of each body is drained; only the first record pays for it."""
     late_end = Answer([(0, HEAD), (20, data(token("A", "stop"), "[DONE]")), (100, END)])
@@ -130,6 +133,7 @@ def test_fresh_connections(sender: Make) -> None:
     assert "\r\nConnection: close\r\n" in seen[0]["head"]
 
 
+@undisturbed
 def test_a_connection_that_closed_while_idle_is_replaced_in_silence(sender: Make) -> None:
     """Nothing was put on the wire, so nothing failed."""
     closing = Answer(stream().steps, "close", 120)
@@ -153,6 +157,7 @@ def test_a_connection_that_dies_under_the_request(sender: Make, end: str) -> Non
     assert (rows[1].ttft_ms, rows[1].http_status, rows[1].new_connection) == (None, None, False)
 
 
+@undisturbed
 def test_what_nobody_asked_for_spoils_the_connection(sender: Make) -> None:
     """Bytes behind an answer would be taken for the next one."""
     extra = Answer([*stream().steps, (105, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")])
@@ -164,6 +169,7 @@ def test_what_nobody_asked_for_spoils_the_connection(sender: Make) -> None:
         assert [seen["connection"] for seen in server.log()] == [1, 2]
 
 
+@undisturbed
 def test_the_pool_is_as_wide_as_the_load(sender: Make) -> None:
     """G08, I02: 150 at once are 150 in flight on the server, and none waits for another or for a client's set-up."""
     with serving(stream(3, 900, 40)) as server:
@@ -194,6 +200,7 @@ print(json.dumps(rows))
 
 
 @pytest.mark.parametrize(("hard", "outcomes"), [(4096, {"ok"}), (64, {"ok", "local_resource"})])
+@undisturbed
 def test_file_descriptors(hard: int, outcomes: set[str]) -> None:
     """G09: the soft limit is raised as far as allowed; what is still missing is this machine's fault and says so."""
     with serving(stream(3, 600)) as server:
@@ -204,6 +211,7 @@ def test_file_descriptors(hard: int, outcomes: set[str]) -> None:
     assert all("no file descriptor left" in error for outcome, error in rows if outcome != "ok")
 
 
+@undisturbed
 def test_ports_used_up(sender: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """G10: ten local ports and 30 at once: `local_resource`, with the cause."""
     low, prepare = 42000, dial.ask_for_stamps
@@ -247,6 +255,7 @@ def test_a_token_torn_into_two_delayed_writes(sender: Make) -> None:
     assert row.ttft_ms > 50
 
 
+@undisturbed
 def test_a_thousand_events_in_one_write(sender: Make) -> None:
     """I04: all get the stamp of that read, and reading them does not move the next one."""
     tiny = [{"choices": [{"text": "x"}]}] * 1000
@@ -257,6 +266,7 @@ def test_a_thousand_events_in_one_write(sender: Make) -> None:
     assert row.gaps_ms[999] == pytest.approx((writes[2] - writes[1]) / 1e6, abs=10)
 
 
+@undisturbed
 def test_a_reader_that_is_late_still_stamps_true(sender: Make) -> None:
     """I01, I03: while the process is kept busy, events are read late, but their stamps are those of their arrival."""
     with serving(stream(12, 60, 60)) as server:
@@ -274,6 +284,7 @@ def test_a_reader_that_is_late_still_stamps_true(sender: Make) -> None:
     assert sorted(errors)[len(errors) // 2] < row.stamp_lag_ms / 10
 
 
+@undisturbed
 def test_events_that_pile_up_coalesce_and_the_lag_shows(sender: Make) -> None:
     """I01: what came while the process was busy shares one stamp, is counted, and the meter tells the lag."""
     with serving(stream(30, 20, 20)) as server:
