@@ -47,7 +47,7 @@ def _environment(folder: Path) -> dict[str, str]:
     return {"HOME": str(folder), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
 
 
-def until(done: Callable[[], Any], limit_s: float = 60.0) -> Any:
+def until(done: Callable[[], Any], limit_s: float = 120.0) -> Any:
     """What `done` says once it says something true."""
     deadline = time.monotonic() + limit_s
     while not (found := done()):

@@ -47,6 +47,7 @@ def figure(found: dict[str, Any], key: str) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_person_ramps_by_hand(browser: Chrome, tmp_path: Path) -> None:
     """1, 4, 8 users by Locust's own buttons: a row each, as in summary.json; then the files, stop, and start again."""
     with page(tmp_path) as (server, running, ui):
@@ -75,6 +76,7 @@ def test_a_person_ramps_by_hand(browser: Chrome, tmp_path: Path) -> None:
         until(lambda: row(browser, 2, "all"))
         name = text(browser, "#run")
         assert name == running.run()["run"]
+        until(lambda: text(browser, "#verdict"))
         until(lambda: judged_by_the_report(browser, running.folder))
         assert all_rows(browser) == [(0, 1), (1, 4), (2, 8)]
         records = [json.loads(line) for line in downloaded(browser, "requests.jsonl").splitlines()]
@@ -97,6 +99,7 @@ def test_a_person_ramps_by_hand(browser: Chrome, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_a_step_plan_below_a_base_path(browser: Chrome, tmp_path: Path) -> None:
     """The form's steps run by themselves, while the page, below a path of its own, is looked at in Locust's tab."""
     with page(tmp_path, "--web-base-path", "/load") as (server, running, ui):
@@ -108,6 +111,7 @@ def test_a_step_plan_below_a_base_path(browser: Chrome, tmp_path: Path) -> None:
         locust_page.follow(browser, "live figures")
         until(lambda: text(browser, "#state") == "ended")
         until(lambda: row(browser, 0, "all"))
+        until(lambda: text(browser, "#verdict"))
         until(lambda: judged_by_the_report(browser, running.folder))
         assert running.run()["verdict"] == "OK"
         assert all_rows(browser) == [(0, 2)]
