@@ -59,7 +59,7 @@ class Prometheus:
             return bool(answer.status == 200)
         return False
 
-    def until(self, true: Callable[["Prometheus"], Any], limit_s: float = 30.0) -> None:
+    def until(self, true: Callable[["Prometheus"], Any], limit_s: float = 90.0) -> None:
         """Wait until something holds."""
         deadline = time.monotonic() + limit_s
         while not (self.ready() and true(self)):
@@ -86,7 +86,7 @@ def running(folder: Path, config: Mapping[str, Any]) -> Iterator[Prometheus]:
             yield Prometheus(f"http://{address}")
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 def scraping(jobs: Mapping[str, int], every: str = "500ms") -> dict[str, Any]:

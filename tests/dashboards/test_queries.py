@@ -186,7 +186,7 @@ def command(*words: str, cwd: Path, **environment: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 def values_of(found: list[list[float]]) -> list[float]:
@@ -231,9 +231,9 @@ def test_figures_are_those_of_the_simulator_and_of_the_driver(seen: Seen) -> Non
         return (float(last) - float(first)) / (end - begin)
 
     for gpu, watts in enumerate(WATTS):
-        assert growth(f'llmload_gpu_energy_joules_total{{gpu="{gpu}"}}') == pytest.approx(watts, rel=0.1)
+        assert growth(f'llmload_gpu_energy_joules_total{{gpu="{gpu}"}}') == pytest.approx(watts, rel=0.2)
     held = growth('llmload_gpu_clock_event_seconds_total{gpu="0",reason="hw_thermal"}')
-    assert held == pytest.approx(HELD_DOWN, rel=0.1)
+    assert held == pytest.approx(HELD_DOWN, rel=0.2)
     assert TTFT_S <= now("run:ttft_seconds:p50_5m") < 10 * TTFT_S
     assert ITL_S * 0.8 <= now("run:inter_token_latency_seconds:p50_5m") < 3 * ITL_S
     assert 0.03 < now("run:error_ratio:rate5m") < 0.5

@@ -49,7 +49,7 @@ class Child:
         self.process.stdin.close()
         with self.process:
             assert self.process.stderr is not None
-            return self.process.wait(20), self.process.stderr.read()
+            return self.process.wait(60), self.process.stderr.read()
 
     def lines(self, name: str = "gpu.jsonl", source: str | None = None) -> list[dict[str, Any]]:
         """The lines of a file so far, those of one source if asked for; every line has to be whole."""
@@ -73,7 +73,7 @@ def child(folder: Path, **popen: Any) -> Iterator[Child]:
 
 def until(holds: Callable[[], object], what: str) -> None:
     """Wait until something holds."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < end, f"waited in vain: {what}"
         time.sleep(0.02)

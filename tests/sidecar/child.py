@@ -15,7 +15,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-LIMIT_S = 30.0
+LIMIT_S = 60.0
 Page = dict[tuple[str, ...], float]
 """Values by name and the labels' values but the UUID's."""
 
