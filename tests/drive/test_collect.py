@@ -20,7 +20,7 @@ def test_a_killed_master_and_a_spool_that_was_elsewhere(tmp_path: Path, capsys: 
     folder; the run has no end, so it is INCOMPLETE, and it has its row. A second time adds nothing.
     """
     truth = tmp_path / "truth.jsonl"
-    file = scenario(tmp_path, steps=[4], window_s=30.0)
+    file = scenario(tmp_path, steps=[4], window_s=300.0)
     with (
         child.running("--ttft-ms", "60", "--itl-ms", "10", "--truth", str(truth)) as server,
         locust(tmp_path, "--scenario", str(file), "-H", server.url, "--processes", "2") as running,
@@ -29,11 +29,11 @@ def test_a_killed_master_and_a_spool_that_was_elsewhere(tmp_path: Path, capsys: 
         run_id = running.run()["run"]
         assert cli.main(["collect", str(running.folder)]) == Exit.USAGE
         assert "this run is still going on" in capsys.readouterr().err
-        time.sleep(1.0)
+        time.sleep(0.5)
         workers = running.workers()
         running.process.kill()
         left = running.end()
-        assert locusts.gone(workers, 8)
+        assert locusts.gone(workers)
     elsewhere = tmp_path / "elsewhere" / "llmload-spool" / run_id
     elsewhere.mkdir(parents=True)
     (left.folder / "spool" / "w1.jsonl").rename(elsewhere / "w1.jsonl")

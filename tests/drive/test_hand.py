@@ -72,7 +72,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     told = Story(folder)
     truth = folder / "truth.log"
     (folder / "listening.py").write_text(LISTENING)
-    file = scenario(folder, window_s=1.0, warmup_s=0.1)
+    file = scenario(folder, window_s=1.5, warmup_s=0.1)
     port = str(locusts.free_port())
     ui = f"http://127.0.0.1:{port}"
     arguments = ("--scenario", str(file), "--processes", "2", "--web-port", port)
@@ -87,17 +87,17 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         said["run time"] = press(f"{ui}/swarm", user_count="1", spawn_rate="1", load="by hand", run_time="5s")
         said["start"] = press(f"{ui}/swarm", host=server.url, user_count="1", spawn_rate="1", load="by hand", steps="")
         assert said["start"]["success"], said
-        hold(running, 0, 1.2)
+        hold(running, 0, 1.7)
         said["same"] = press(f"{ui}/swarm", user_count="1", spawn_rate="1")
         said["other"] = press(f"{ui}/swarm", user_count="1", spawn_rate="1", scenario="rate")
         said["wrong"] = press(f"{ui}/swarm", user_count="many", spawn_rate="1")
         said["four"] = press(f"{ui}/swarm", user_count="4", spawn_rate="1", load="by hand")
-        hold(running, 1, 1.2)
+        hold(running, 1, 1.7)
         press(f"{ui}/swarm", user_count="2", spawn_rate="1")
-        running.until_measuring(2)
+        running.until(lambda run: len(run["steps"]) > 2)
         press(f"{ui}/swarm", user_count="6", spawn_rate="1")
         press(f"{ui}/swarm", user_count="8", spawn_rate="1")
-        hold(running, 3, 1.2)
+        hold(running, 3, 1.7)
         told.texts += [
             ask(f"{ui}{path}")[1] for path in ("/", "/llmload", "/llmload/live", "/stats/requests", "/tasks")
         ]
@@ -107,14 +107,14 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         known = set(folder.glob("*/run.json"))
         assert ask(f"{ui}/stats/reset", {})[0] == 200
         second = next_run(folder, running, known)
-        hold(second, 0, 1.2)
+        hold(second, 0, 1.7)
         said["after reset"] = json.loads(ask(f"{ui}/stats/requests")[1])
         assert press(f"{ui}/stop", now="yes")["success"]
 
         known = set(folder.glob("*/run.json"))
         said["again"] = press(f"{ui}/swarm", host=server.url, user_count="3", spawn_rate="1", load="by hand")
         third = next_run(folder, running, known)
-        hold(third, 0, 1.2)
+        hold(third, 0, 1.7)
         said["zero"] = press(f"{ui}/swarm", user_count="0", spawn_rate="1")
         third.until(lambda run: run["verdict"])
         until(lambda: json.loads(ask(f"{ui}/stats/requests")[1])["state"] == "stopped")
@@ -135,7 +135,7 @@ def levels(run: dict[str, Any]) -> list[tuple[int, str, bool]]:
 
 
 def test_each_level_that_was_held_is_a_row(story: Story) -> None:
-    """2 was left at once, and a row needs a second; 6 was asked for while 2 ended, and 8 before it began."""
+    """2 was left at once, and a row needs a second and a half; 6 was asked for while 2 ended, and 8 before it began."""
     run = story.runs[0].run
     assert (run["verdict"], run["reasons"]) == ("OK", [])
     assert run["scenario"]["load"]["kind"] == "hand"
@@ -188,7 +188,7 @@ def test_the_page_says_what_comes_of_it(story: Story) -> None:
     said = {name: (answer["success"], answer["message"]) for name, answer in story.said.items() if "success" in answer}
     assert said["no users"] == (False, "number of users: expected a whole number from 1 to 100000, got '0'")
     assert said["run time"][1].startswith("Run time is not used")
-    assert said["start"] == (True, "a run by hand begins with 1 user; a level that you hold for 1 s becomes a row")
+    assert said["start"] == (True, "a run by hand begins with 1 user; a level that you hold for 1.5 s becomes a row")
     assert said["same"] == (True, "there are 1 users already: nothing changes")
     assert said["other"] == (
         False,

@@ -4,6 +4,7 @@ import contextlib
 import json
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,13 @@ def test_rows_are_the_reporters(tmp_path: Path) -> None:
 
 def test_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not before the records are there; steps that end meanwhile are served together by one more, and not by this."""
+    begun: list[Path] = []
     made: list[Path] = []
     there: list[bool] = []
     first, second, third = (tmp_path / name for name in ("1", "2", "3"))
 
     def slowly(folder: Path) -> dict[str, Any]:
+        begun.append(folder)
         gevent.sleep(0.05)
         made.append(folder)
         if folder == first:
@@ -48,19 +51,26 @@ def test_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gevent.sleep(0.2)
     assert made == []
     there.append(True)
-    gevent.sleep(0.12)  # a look, and the first is on its way
+    until(lambda: begun)  # a look, and the first is on its way
     for folder in (second, third):
         rows.want(folder, frozenset({0}), lambda: True)
-    gevent.sleep(0.4)
+    until(lambda: got)
     assert made == [first, third]
     assert got == [(third, {"rows": [{"step": 0}]})]
     rows.want(third, None, lambda: True)  # the run is over
-    gevent.sleep(0.2)
+    until(lambda: len(got) > 1)
     assert got[1:] == [(third, {"rows": [{"step": 0}, {"step": 1}], "verdict": "OK", "reasons": []})]
     rows.want(first, None, lambda: True)  # this one has no report, and the page is told so
-    gevent.sleep(0.2)
+    until(lambda: len(got) > 2)
     assert got[2][0] == first
     assert got[2][1]["failure"].startswith("the report could not be made for the page: no JSON; llmload report ")
+
+
+def until(done: Callable[[], Any]) -> None:
+    """Let others do something until something is true."""
+    with gevent.Timeout(60):
+        while not done():
+            gevent.sleep(0.005)
 
 
 def test_what_the_page_is_given(tmp_path: Path) -> None:
@@ -72,7 +82,7 @@ def test_what_the_page_is_given(tmp_path: Path) -> None:
         child.running("--ttft-ms", "30", "--itl-ms", "5") as server,
         locust(tmp_path, *given, "--host", server.url, "--metrics-port", "0", headless=False) as running,
     ):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         rows: dict[tuple[int, str], dict[str, Any]] = {}
         while not rows or seen[-1]["verdict"] is None or keyed(seen[-1]) != rows:
             assert time.monotonic() < deadline, running.words()

@@ -4,6 +4,7 @@ import contextlib
 import json
 import math
 import socket
+import statistics
 import time
 import urllib.request
 from collections import Counter
@@ -167,13 +168,14 @@ def test_promtool_finds_nothing(ran: Ran) -> None:
 
 
 def test_a_real_prometheus_has_the_last_values(ran: Ran) -> None:
-    """The process waited for its last scrape; a quantile of its buckets lies near the server's 30 ms."""
+    """The process waited for its last scrape; a quantile of its buckets lies near that of the records."""
     told = {
         (item["metric"]["outcome"], item["metric"]["workload"]): float(item["value"][1])
         for item in ran.stored["requests"]
     }
     assert told == Counter((row["outcome"], row["workload"]) for row in ran.left.records)
-    assert 0.025 < float(ran.stored["ttft"][0]["value"][1]) < 0.06
+    median = statistics.median(row["ttft_ms"] / 1000 for row in ran.left.records if row["outcome"] == "ok")
+    assert float(ran.stored["ttft"][0]["value"][1]) == pytest.approx(median, rel=0.5)
 
 
 # Without a run
@@ -286,10 +288,10 @@ def test_nobody_is_waited_for_who_does_not_come_back() -> None:
     asked(made)
     began = time.monotonic()
     made.linger(lambda: False)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 5
     asked(made)
     made.linger(lambda: True)  # somebody pressed Ctrl-C
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 5
 
 
 def test_who_scrapes_now_and_then_is_waited_for_and_it_is_said() -> None:
@@ -302,7 +304,7 @@ def test_who_scrapes_now_and_then_is_waited_for_and_it_is_said() -> None:
     made.scrapes["127.0.0.1", "None"] = times
     gevent.spawn_later(0.2, asked, made)
     made.linger(lambda: False)
-    assert 0.2 <= time.monotonic() - now < 4
+    assert 0.2 <= time.monotonic() - now < 7
     assert said == ["waiting until Prometheus has the last values, at most 8 s; Ctrl-C ends it"]
 
 

@@ -52,7 +52,7 @@ def gpus() -> Iterator[str]:
         yield process.stdout.readline().partition("http://")[2].partition("/")[0]
     finally:
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ def whole(
         running.until_measuring()
         seen = []
         for _ in range(2):
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             while not (found := samplers(running.process.pid)) or found[0].pid in [item["pid"] for item in seen]:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
@@ -128,7 +128,7 @@ def test_run_json_says_what_was_sampled(whole: tuple[Left, list[dict[str, Any]]]
     assert (told["server"]["source"], told["server"]["engine"]) == (f"{server}/metrics", "vllm")
     assert told["server"]["names"]["running"] == "vllm:num_requests_running"
     assert told["prometheus"] is None
-    assert 3.0 <= told["idle"]["to_s"] - told["idle"]["from_s"] < 6.0
+    assert 3.0 <= told["idle"]["to_s"] - told["idle"]["from_s"] < 15.0
     assert told["idle"]["to_s"] <= run["steps"][0]["started_at"]
     sources = (f"2 GPUs at http://{gpus}/metrics", f"server metrics: vllm at {server}/metrics", "errors in ")
     assert "\n  ".join(("sampled every 0.25 s:", *sources)) in left.words
