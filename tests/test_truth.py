@@ -14,6 +14,8 @@ import pytest
 from tests.cli import commands
 from tests.simulate import child
 
+pytestmark = pytest.mark.timeout(600)  # whole runs: a machine may be slow, only a hang is a fault
+
 SCENARIO = """
 name = "truth"
 

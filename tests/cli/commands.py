@@ -66,8 +66,8 @@ def start(*words: str, cwd: Path, before: str = "", **environment: str) -> "subp
     )
 
 
-def end(child: "subprocess.Popen[str]", timeout_s: float = 120.0) -> Ended:
-    """Wait for a command."""
+def end(child: "subprocess.Popen[str]", timeout_s: float = 280.0) -> Ended:
+    """Wait for a command; the limit is for one that hangs, not for one that is slow."""
     try:
         out, err = child.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:

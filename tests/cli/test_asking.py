@@ -252,7 +252,7 @@ def test_who_asks_ends_with_who_wanted_to_know(tmp_path: Path) -> None:
         time.sleep(2)
         os.kill(pid, 0)
         parent.kill()
-    commands.until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie", 10)
+    commands.until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
 
 
 def test_options_of_judging(tmp_path: Path) -> None:

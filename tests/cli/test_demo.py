@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.commands import Ended, check_code, end, records, run_json, runs, start, until
 
+pytestmark = pytest.mark.timeout(600)  # whole runs: a machine may be slow, only a hang is a fault
+
 SHORT = ("--steps", "1,2", "--duration", "1s", "--set", "load.warmup_s=0")
 BRIEF = tuple(f"--set=class.{name}.max_tokens=5" for name in ("short", "medium", "long"))
 
@@ -42,10 +44,10 @@ def demos(tmp_path_factory: pytest.TempPathFactory) -> Demos:
     cut = {}
     for number in (signal.SIGINT, signal.SIGKILL):
         where = tmp_path_factory.mktemp("cut")
-        cut[number] = (start("demo", "--steps", "1,2", cwd=where), where)
+        cut[number] = (start("demo", "--steps", "1,2", "--duration", "5m", cwd=where), where)
     ended: dict[int, Ended] = {}
     for number, (child, where) in cut.items():
-        until(lambda child=child, at=where: child.poll() is not None or (runs(at) and records(runs(at)[0])), 60)
+        until(lambda child=child, at=where: child.poll() is not None or (runs(at) and records(runs(at)[0])), 120)
         child.send_signal(number)
         ended[number] = end(child)
     return Demos(before, end(whole), runs(folder)[0], ended)
@@ -63,7 +65,7 @@ def test_a_demo_runs_and_reports(demos: Demos) -> None:
 
 def test_the_engine_ends_with_the_demo(demos: Demos) -> None:
     """At its end, interrupted or killed, no engine is left; interrupted, what was recorded is reported."""
-    until(lambda: {process.pid for process in engines()} <= demos.before, 10)
+    until(lambda: {process.pid for process in engines()} <= demos.before)
     assert demos.ended[signal.SIGINT].code == 6, demos.ended[signal.SIGINT].all
     assert "verdict: INCOMPLETE" in demos.ended[signal.SIGINT].out
     assert demos.ended[signal.SIGKILL].code == -signal.SIGKILL

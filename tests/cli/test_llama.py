@@ -13,6 +13,8 @@ from llmload.engines.start import ENGINES, serving
 from llmload.exits import Exit, Stop
 from tests.cli.commands import check_code, llmload, quick, records, run_json, runs
 
+pytestmark = pytest.mark.timeout(600)  # whole runs: a machine may be slow, only a hang is a fault
+
 TINY = """
 name = "tiny"
 

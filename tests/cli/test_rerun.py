@@ -14,6 +14,8 @@ from llmload.engines.start import Engine, serving
 from llmload.record import prompts, rounds
 from tests.cli.commands import QUICK, Ended, check_code, llmload, quick, records, run_json, runs
 
+pytestmark = pytest.mark.timeout(600)  # whole runs: a machine may be slow, only a hang is a fault
+
 KEY = "sk-one-two-three"
 FAST = ("-m", "llmload", "simulate", "--ttft-ms", "5", "--itl-ms", "1")
 OTHER = (*FAST, "--letters-per-token", "3")

@@ -30,6 +30,8 @@ from tests.cli.commands import QUICK, Ended, check_code, end, llmload, quick, re
 from tests.send import endpoint
 from tests.send.endpoint import Script
 
+pytestmark = pytest.mark.timeout(600)  # whole runs: a machine may be slow, only a hang is a fault
+
 KEY = "sk-one-two-three"
 
 FAST = ("-m", "llmload", "simulate", "--ttft-ms", "5", "--itl-ms", "1")

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import orjson
 import psutil
+import pytest
 
 from tests.cli.commands import llmload, run_json, start, until
 from tests.simulate import child
+
+pytestmark = pytest.mark.timeout(600)  # whole runs: a machine may be slow, only a hang is a fault
 
 
 def test_a_soak_holds_its_largest_step_and_survives_being_killed(tmp_path: Path) -> None:
@@ -28,7 +31,7 @@ def test_a_soak_holds_its_largest_step_and_survives_being_killed(tmp_path: Path)
         words += ["--set", "load.window_s=0.5", "--set", "load.warmup_s=0.1", "--set", "load.warmup_requests=3"]
         words += ["--set", "class.long.input_tokens=100", "--metrics-port", "0", "--server-metrics", "off"]
         run = start(*words, cwd=tmp_path)
-        until(lambda: len(run_json(folder).get("steps", ())) == 3)
+        until(lambda: len(run_json(folder).get("steps", ())) == 3, 120)
         processes = [*psutil.Process(run.pid).children(recursive=True), psutil.Process(run.pid)]
         for process in processes:
             process.kill()

@@ -20,6 +20,8 @@ from tests.drive.locusts import in_flight, locust
 from tests.field.house import House, Pace, Seen, open_house
 from tests.simulate import child
 
+pytestmark = pytest.mark.timeout(600)  # whole runs: a machine may be slow, only a hang is a fault
+
 
 def scenario(folder: Path, load: str, *classes: str) -> Path:
     """A scenario file; `load` replaces and adds lines of its [load] table."""
@@ -43,8 +45,8 @@ def slow_ones(seen: Seen) -> Pace:
 
 
 def cold_levels(seen: Seen) -> Pace:
-    """A second longer for the first request at each new number in flight."""
-    return Pace(1.0 if seen.in_flight > max(seen.most_before, 1) else 0.01)
+    """Three seconds longer for the first request at each new number in flight: no stall of this machine looks so."""
+    return Pace(3.0 if seen.in_flight > max(seen.most_before, 1) else 0.01)
 
 
 MIX = (SHORT + "max_tokens = 4\nweight = 60", SLOW)
@@ -65,7 +67,7 @@ class Under:
     def folder(self) -> Path:
         """Its run folder, once it has ended."""
         if self.ended is None:
-            self.ended = end(self.child, 90)
+            self.ended = end(self.child)
         assert runs(self.where), self.ended.all
         return runs(self.where)[0]
 
@@ -149,13 +151,12 @@ def test_more_users_than_slots(under: dict[str, Under]) -> None:
     rows = sorted(records(one.folder), key=lambda row: row["sent_at"])
     first = sorted(row["ttft_ms"] for row in rows[:8])
     service = 501.0
-    assert first[3] < 0.3 * service
-    assert 0.7 * service < first[4]
+    assert first[3] < 0.5 * service < first[4]
     measured = [row["ttft_ms"] for row in rows if row["phase"] == "measure" and row["outcome"] == "ok"]
-    assert sorted(measured)[len(measured) // 2] == pytest.approx(service, rel=0.15)
+    assert sorted(measured)[len(measured) // 2] == pytest.approx(service, rel=0.25)
     (row,) = (row for row in building.compute(one.folder).summary["rows"] if row["workload"] == "all")
-    assert row["output_tokens_per_s"] / 11 == pytest.approx(8, rel=0.08)
-    assert row["in_flight_mean"] > 7.6
+    assert row["output_tokens_per_s"] / 11 == pytest.approx(8, rel=0.15)
+    assert row["in_flight_mean"] > 7.2
 
 
 def test_warm_up_of_each_step(under: dict[str, Under]) -> None:
@@ -166,9 +167,9 @@ def test_warm_up_of_each_step(under: dict[str, Under]) -> None:
     for step, n in ((0, 2), (1, 3)):
         mine = [row for row in rows if row["step"] == step]
         warm = [row for row in mine if row["phase"] == "warmup"]
-        assert sum(row["ttft_ms"] >= 1000 for row in warm) == 1
+        assert sum(row["ttft_ms"] >= 3000 for row in warm) == 1
         assert summary[step]["warmup"] == len(warm) >= 3 * n
-        assert summary[step]["ttft_ms"]["ok"]["max"] < 700
+        assert summary[step]["ttft_ms"]["ok"]["max"] < 2900
         assert not any(row["new_connection"] for row in mine if row["phase"] == "measure")
     assert sum(row["new_connection"] for row in rows if row["step"] == 0) == 2
 
