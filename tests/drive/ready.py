@@ -71,7 +71,8 @@ class Source:
         self.born: list[Forked] = []
         self.birth = threading.Semaphore(0)
         self.one_at_a_time = threading.Lock()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self.listener = threading.Thread(target=self._listen, daemon=True)
+        self.listener.start()
         atexit.register(self.close)
 
     def start(self, words: Sequence[str], folder: Path, log: Path, environment: dict[str, str]) -> Forked:
@@ -88,6 +89,10 @@ class Source:
         """End it; commands that still run are their starters'."""
         self.process.kill()
         self.process.wait()
+        self.listener.join(5)
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
 
     def _listen(self) -> None:
         """Hear of those that begin and end."""
