@@ -168,6 +168,30 @@ def test_prefix_hits_where_there_should_be_none(tmp_path: Path) -> None:
     none(run(tmp_path / "d", server=warm, run={"preflight": {"overhead_tokens": 70}}), "in its prefix cache")
 
 
+def test_prefix_hits_of_the_template_where_no_request_ended_well(tmp_path: Path) -> None:
+    """Four prompts of 60 tokens, 25 of each found: 42 %, of which a template of 30 explains all, one of 16 27 %.
+
+    By the requests in flight in the window, since there is no success to tell how long a prompt was.
+    """
+    cut = [record(n, sent=n * 5.0, outcome="total_timeout", end=5000) for n in range(4)]
+    found = every(1, -5.5, 25.5, lambda at: engine(at, prefix_queries_tokens=12 * at, prefix_hits_tokens=5 * at))
+    window = {"server": found, "records": cut, "steps": [step(0, 1, 0, 20)]}
+    none(run(tmp_path / "a", **window, run={"preflight": {"overhead_tokens": 30}}), "in its prefix cache")
+    words = only(run(tmp_path / "b", **window, run={"preflight": {"overhead_tokens": 16}}), "in its prefix cache")
+    assert "up to 42 % of the prompt tokens" in words
+
+
+def test_a_ratio_of_prefix_hits_without_a_success(tmp_path: Path) -> None:
+    """Of an engine that tells no tokens looked up, and of prompts whose length nobody knows, nothing can be said."""
+    cut = [record(n, sent=n * 5.0, outcome="total_timeout", end=5000) for n in range(4)]
+    told = every(1, -5.5, 25.5, lambda at: served(at, running=0.98, prefix_hit_ratio=0.4))
+    window = {"server": told, "steps": [step(0, 1, 0, 20)]}
+    template = {"preflight": {"overhead_tokens": 10}}
+    assert "up to 40 %" in only(run(tmp_path / "a", **window, records=cut), "in its prefix cache")
+    none(run(tmp_path / "b", **window, records=cut, run=template), "in its prefix cache")
+    assert "up to 40 %" in only(run(tmp_path / "c", **window, run=template), "in its prefix cache")
+
+
 def test_preemptions(tmp_path: Path) -> None:
     """Three requests lost their place, with the cache 99 % full."""
     full = every(1, -5.5, 25.5, lambda at: engine(at, kv_cache_usage_ratio=0.99, preemptions=3 * (at > 5)))

@@ -66,12 +66,10 @@ def prefix_hits(case: Case) -> Iterator[str]:
         item.get("shared_prefix_share") for item in scenario.get("classes") or ()
     ):
         return
-    template = (case.facts.run.get("preflight") or {}).get("overhead_tokens") or 0
     found = []
-    for step, row in case.whole():
-        share = (row["server"] or {}).get("prefix_cache_hit_share")
-        same = template / row["input_tokens_mean"] if row["input_tokens_mean"] else 0.0
-        if share is not None and share - same > HITS:
+    for step, row, server, begin, end in _watched(case):
+        share = row["server"]["prefix_cache_hit_share"]
+        if share is not None and share - _template_share(case, row, server, begin, end) > HITS:
             found.append((step, share))
     if found:
         yield (
@@ -80,6 +78,22 @@ def prefix_hits(case: Case) -> Iterator[str]:
             f"{percent(HITS)}): TTFT is that of a warm cache. Does someone else send the same prompts? Start the "
             "server anew, and repeat"
         )
+
+
+def _template_share(case: Case, row: dict[str, Any], server: Server, begin: float, end: float) -> float:
+    """The share of prompt tokens that the chat template explains: it stands before every prompt, the same for all.
+
+    Of each request that was in flight in the window, whatever became of it, since the server may have read its prompt
+    there. An engine that tells only a ratio is taken by the mean prompt of the successes; without any, all is so.
+    """
+    template = (case.facts.run.get("preflight") or {}).get("overhead_tokens") or 0
+    if not template:
+        return 0.0
+    looked_up = servers.rise(server, "prefix_queries_tokens", begin, end)
+    if not looked_up:
+        return template / row["input_tokens_mean"] if row["input_tokens_mean"] else 1.0
+    there = (case.facts.numbers("start_s") <= end) & ~(case.facts.numbers("end_s") < begin)
+    return template * int(there.sum()) / looked_up
 
 
 def preempted(case: Case) -> Iterator[str]:
