@@ -145,7 +145,7 @@ def play(folder: Path) -> None:
         one, two, three = net.links
         stage = Stage(folder, net, stack)
 
-        stage.run("gone", steps=[4], window_s=10.0)  # two users keep the way as full as ten: 16 batches, ever again
+        stage.run("gone", steps=[12], window_s=10.0)  # with four the way is never as full as it can be
         stage.worker("gone", "far", three.name, host=three.master, called="far-away")
         stage.worker("gone", "near", net.name)
         at = {"gone": stage.measuring("gone", 0)}
