@@ -176,6 +176,9 @@ def test_rounds_that_differ_are_all_told(run: Built) -> None:
     assert (found["software"].candidate or "").count(" | ") == 1
     assert found["software"].standing == "differs"
     assert found["software"].words == "the candidate differs from what was stated: version 0.10.0 is not 0.9.1"
+    turned = {item.name: item for item in conditions.against(None, pair_of((run, other), (other, run)), E2E)}
+    assert turned["software"].baseline == turned["software"].candidate == found["software"].candidate
+    assert conditions.alike(turned["software"])
 
 
 def test_a_phrase_states_its_figure_and_level(run: Built) -> None:

@@ -5,11 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmload.compare.differing import differences, lengths
+from llmload.compare.differing import differences, lengths, measuring, serving
 from llmload.compare.sides import Level
 from llmload.exits import Exit, Stop
 from llmload.record import prompts
@@ -408,3 +410,36 @@ def test_health(played: Maker, run: Built) -> None:
     assert differences.health(pair_of(rounds, rounds))[0] == (
         "the baseline has no round 2, though it has later ones: skipped, or taken out"
     )
+
+
+def _bound(run: Built, *levels: int) -> Built:
+    """The run with these levels, at each of which its generator was the bottleneck."""
+    first = run.steps[0]
+    steps = [
+        replace(first, step=replace(first.step, concurrency=level), health=replace(first.health, bound=True))
+        for level in levels
+    ]
+    return replace(run, steps=tuple(steps))
+
+
+def test_levels_that_were_spoilt_are_a_set(run: Built) -> None:
+    """Which round was bound at which level first is no difference; another set of levels is, told in their order."""
+    one, other = (_bound(run, 16, 4), _bound(run, 4)), (_bound(run, 4), _bound(run, 16))
+    assert differences.find(pair_of(one, other), (), ()) == ()
+    assert differences.find(pair_of(one, other[::-1]), (), ()) == ()
+    (item,) = differences.find(pair_of(one, (*other, _bound(run, 2))), (), ())
+    assert (item.baseline, item.candidate) == ("generator-bound levels 4, 16", "generator-bound levels 2, 4, 16")
+    assert measuring.together([("10/s", "2.5/s"), ("2.5/s", "2/s")]) == ("2/s", "2.5/s", "10/s")
+
+
+def test_models_that_answer_as_often_are_no_difference(run: Built) -> None:
+    """Of two models behind one name, each with half of the answers, it does not matter which answered first."""
+    places = np.flatnonzero(run.facts.ok)
+    sides = []
+    for order in (["m", "n"], ["n", "m"]):
+        names = np.full(len(run.facts.records), None, dtype=object)
+        for place, at in enumerate(places[: len(places) // 2 * 2]):
+            names[at] = order[place % 2]
+        records = run.facts.records.assign(served_model=pd.Series(names, dtype="str"))
+        sides.append(replace(run, facts=replace(run.facts, records=records)))
+    assert [serving.served_model(side) for side in sides] == ["m", "m"]

@@ -62,7 +62,7 @@ def against(claim: Claim | None, pair: Pair, deciding: Deciding) -> tuple[Condit
 
 
 def _had(side: Side) -> dict[str, str | None]:
-    """What the rounds of a side had: one text where they agree, else all of them.
+    """What the rounds of a side had: one text where they agree, else all of them, in no order of rounds.
 
     What was measured is never quite the same twice: of texts that differ in their numbers alone the first one stands.
     """
@@ -72,7 +72,7 @@ def _had(side: Side) -> dict[str, str | None]:
             if item.text is not None and item.name in texts:
                 alike = _NUMBER.sub("#", item.text) if item.name in MEASURED else item.text
                 texts[item.name].setdefault(alike, item.text)
-    return {name: " | ".join(found.values()) or None for name, found in texts.items()}
+    return {name: " | ".join(found[alike] for alike in sorted(found)) or None for name, found in texts.items()}
 
 
 def alike(item: Condition) -> bool:

@@ -1,5 +1,6 @@
 """How it is measured: connections, window, time limits, generator, network, versions of what measured. Pure."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -81,8 +82,9 @@ def bound(built: Built) -> tuple[str, ...] | None:
 
 
 def together(rounds: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """What any of the rounds has."""
-    return tuple(dict.fromkeys(name for names in rounds for name in names))
+    """Levels that any of the rounds has, ascending: which round had it first is no difference between sides."""
+    found = {label for labels in rounds for label in labels}
+    return tuple(sorted(found, key=lambda label: ([int(digits) for digits in re.findall(r"\d+", label)], label)))
 
 
 def place(built: Built) -> str | None:

@@ -87,9 +87,9 @@ def bits(built: Built) -> float | None:
 
 
 def served_model(built: Built) -> str | None:
-    """The model that answers name most often."""
+    """The model that answers name most often; of several the first by its name, whichever answered first."""
     names = Counter(name for name in built.facts.words("served_model")[built.facts.ok] if isinstance(name, str))
-    return str(plain(names.most_common(1)[0][0])) if names else None
+    return str(plain(min(names, key=lambda name: (-names[name], name)))) if names else None
 
 
 def probe(built: Built) -> dict[str, float] | None:
