@@ -293,6 +293,24 @@ def test_the_latest_run_is_the_one_that_began_last(tmp_path: Path) -> None:
     assert runs.listed()[0]["files"] == list(FILES)
 
 
+def test_the_verdict_in_the_list_is_the_reports(tmp_path: Path) -> None:
+    """What run.json says where there is no report, or one that is older than the records or cannot be read."""
+    folder = run_folder(tmp_path / "a")
+    for name in ("run.json", "requests.jsonl"):
+        os.utime(folder / name, (2000.0, 2000.0))
+    runs, report = Runs(tmp_path), folder / "summary.json"
+
+    def listed(text: str, at: float) -> str:
+        report.write_text(text)
+        os.utime(report, (at, at))
+        return str(runs.listed()[0]["verdict"])
+
+    assert runs.listed()[0]["verdict"] == "OK"
+    assert listed('{"verdict": "DEGRADED"}', 1000.0) == "OK"
+    assert listed('{"verdict": "DEGRADED"}', 3000.0) == "DEGRADED"
+    assert listed('{"verdict"', 4000.0) == "OK"
+
+
 def test_a_file_that_is_a_link_is_not_given_out(tmp_path: Path) -> None:
     """Nor one that grows: what is sent is what was there when it was asked for."""
     folder = run_folder(tmp_path / "a")

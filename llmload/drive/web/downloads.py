@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
 from gevent.lock import BoundedSemaphore
 
 from llmload.drive import reporter
 from llmload.exits import Exit, Stop
 from llmload.record import runfolder
 
+SUMMARY = "summary.json"
 REPORTED = {
     "table.csv": "text/csv; charset=utf-8",
-    "summary.json": "application/json",
+    SUMMARY: "application/json",
     "report.html": "text/html; charset=utf-8",
     "report.md": "text/markdown; charset=utf-8",
 }
@@ -56,7 +58,7 @@ class Runs:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._one = BoundedSemaphore(1)
-        self._known: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._known: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
 
     def folders(self) -> dict[str, Path]:
         """Run folders by name, the one that began last first."""
@@ -105,8 +107,11 @@ class Runs:
         return made > 0 and made >= max(modified(folder / source) for source in (runfolder.RUN, runfolder.REQUESTS))
 
     def _facts(self, folder: Path) -> dict[str, Any]:
-        """What run.json says of a run, read again only if it has changed; None for what it does not say."""
-        at = modified(folder / runfolder.RUN)
+        """What run.json says of a run, and the verdict of its report if there is one; None for what is not said.
+
+        Read again only if they have changed.
+        """
+        at = modified(folder / runfolder.RUN), modified(folder / SUMMARY)
         known = self._known.get(folder.name)
         if known is None or known[0] != at:
             try:
@@ -114,9 +119,19 @@ class Runs:
             except Stop:
                 run = {}
             facts = {key: run.get(key) for key in ("started_at", "ended_at", "verdict")}
+            facts["verdict"] = self._judged(folder) or facts["verdict"]
             facts["scenario"] = (run.get("scenario") or {}).get("name")
             known = self._known[folder.name] = (at, facts)
         return known[1]
+
+    def _judged(self, folder: Path) -> str | None:
+        """The verdict of a run's report, None without a report or where records came since."""
+        if not self._fresh(folder, SUMMARY):
+            return None
+        try:
+            return str(orjson.loads((folder / SUMMARY).read_bytes())["verdict"])
+        except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+            return None
 
 
 def modified(path: Path) -> int:
