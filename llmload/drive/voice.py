@@ -10,7 +10,9 @@ Nobody may be there to hear it: a reader of the terminal that left, or a disk th
 import contextlib
 import logging
 import os
+import re
 import sys
+import textwrap
 from typing import Any, TextIO
 
 from llmload.handover import PARENT_PID
@@ -55,11 +57,29 @@ def aloud(line: str, to: TextIO | None) -> None:
     if to is None:
         return
     try:
+        if to.isatty():
+            line = wrapped(line, os.get_terminal_size(to.fileno()).columns)
         to.write(f"{line}\n")  # in one piece: several processes may write to the same terminal
         to.flush()
     except (OSError, ValueError):  # gone, full, or closed
         with contextlib.suppress(OSError, ValueError):
             drop(to)
+
+
+NAMED = re.compile(r" *(?:\S.{0,20}? {2,})?")
+"""What stands before the text of a line: blanks, and a name with two blanks or more behind it."""
+
+
+def wrapped(line: str, width: int) -> str:
+    """A line in so many columns, broken at blanks, what follows indented to where its text begins.
+
+    A line with a command in it stays whole, so that it can be copied.
+    """
+    if len(line) <= width or " --" in line:
+        return line
+    before = NAMED.match(line)
+    indent = " " * ((before.end() if before else 0) or 2)
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def drop(to: TextIO) -> None:

@@ -1,8 +1,10 @@
 """What is said to the user, where nobody can hear it."""
 
 import os
+import pty
 import subprocess
 import sys
+import termios
 from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +14,7 @@ import pytest
 
 from llmload.drive import conductor
 from llmload.drive.conductor import Conductor
-from llmload.drive.voice import Voice
+from llmload.drive.voice import Voice, wrapped
 from llmload.exits import Exit, Stop
 
 SPEAK = """
@@ -49,6 +51,43 @@ def test_a_closed_output_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process without standard output says nothing."""
     monkeypatch.setattr(sys, "stdout", None)
     Voice(Namespace(logfile="some.log")).say("one")
+
+
+def test_a_line_is_broken_at_blanks_below_where_its_text_begins() -> None:
+    """Never in mid-word, whatever does not fit; one that fits stays, and so does a command, to be copied."""
+    row = "  endpoint       http://127.0.0.1:8000/v1  (127.0.0.1:8000, server llmload-simulate)"
+    assert wrapped(row, 80).split("\n") == [
+        "  endpoint       http://127.0.0.1:8000/v1  (127.0.0.1:8000, server",
+        "                 llmload-simulate)",
+    ]
+    assert wrapped(row, len(row)) == row
+    assert (
+        wrapped("  answers in en  seen: one two", 22)
+        == "  answers in en  seen:\n" + " " * 17 + "one\n" + " " * 17 + "two"
+    )
+    assert wrapped("waiting for the server, 12 s at most", 24) == "waiting for the server,\n  12 s at most"
+    assert wrapped("a/path/of/thirty/characters/it", 10) == "a/path/of/thirty/characters/it"
+    command = "1 of 2 workers connected; the others: llmload run --worker --master-host 10.0.0.1"
+    assert wrapped(command, 40) == command
+
+
+TERMINAL = """
+from argparse import Namespace
+from llmload.drive.voice import Voice
+Voice(Namespace(logfile="some.log")).say("one two three")
+"""
+
+
+def test_a_terminal_is_as_wide_as_it_is() -> None:
+    """Of ten columns, the line takes two; a pipe gets it whole."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 10))
+    subprocess.run([sys.executable, "-c", TERMINAL], stdout=theirs, check=True)
+    assert os.read(ours, 100) == b"one two\r\n  three\r\n"
+    piped = subprocess.run([sys.executable, "-c", TERMINAL], stdout=subprocess.PIPE, check=True)
+    assert piped.stdout == b"one two three\n"
+    os.close(ours)
+    os.close(theirs)
 
 
 def test_a_complaint_that_fails_lets_locust_end(monkeypatch: pytest.MonkeyPatch) -> None:
