@@ -203,7 +203,8 @@ MONEY = Money(
     (
         Line("per million output tokens at 32", 0.61, 0.39, "2.50 a GPU-hour, 1 GPU, 1,138 and 1,780 tokens/s"),
         Line("per 1,000 requests at 32", 0.04, 0.03, "the same, 60 tokens a request"),
-        Line("a month at 40,000,000 requests", 1464.0, 936.0, "730 hours, the GPUs that the demand needs"),
+        Line("a month of 40,000,000 requests, by use", 1464.0, 936.0, "730 hours, the GPUs that the demand needs"),
+        Line("GPUs needed", 22.0, 14.0, "spread evenly over 730 hours", "GPUs"),
         Line("one-off", None, 5000.0, "stated in the scenario"),
     ),
     ("The candidate saves 528.00 EUR a month; it pays back after 9.5 months.",),

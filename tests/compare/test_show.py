@@ -437,3 +437,19 @@ def test_steps_of_change_are_sentences_in_a_terminal(comparison: Comparison) -> 
     for item in sample.CHANGES.contributions:
         assert told.count(item.words) == 1
     assert "on top of  " not in told
+
+
+def test_every_amount_stands_beside_its_name(compared: Compared) -> None:
+    """However long the names are, each line has what, unit and both amounts; GPUs are in no currency."""
+    wanted = [
+        ["per million output tokens at 32", "EUR", "0.6100", "0.3900"],
+        ["per 1,000 requests at 32", "EUR", "0.0400", "0.0300"],
+        ["a month of 40,000,000 requests, by use", "EUR", "1,464.00", "936.00"],
+        ["GPUs needed", "GPUs", "22", "14"],
+        ["one-off", "EUR", "5,000.00"],
+    ]
+    for width in (80, 120, 200):
+        lines = terminal.text(sample.whole([compared]), width).splitlines()
+        at = lines.index(" Money") + 2
+        assert lines[at].split() == ["what", "in", "baseline", "candidate"]
+        assert [re.split(r"\s{2,}", line.strip()) for line in lines[at + 2 : at + 7]] == wanted

@@ -220,8 +220,8 @@ def money(compared: Compared) -> Section:
     told = compared.money
     if told is None:
         return Section("money", "", (), (), ())
-    lines = [Line((line.name, *line.shown, line.assumption)) for line in told.lines]
-    heads = _heads("what", f"baseline, {told.currency}", f"candidate, {told.currency}", "assumption", right=(1, 2))
+    lines = [Line((line.name, line.unit or told.currency, *line.shown, line.assumption)) for line in told.lines]
+    heads = _heads("what", "in", "baseline", "candidate", "assumption", right=(2, 3))
     return Section("money", "Money", told.words, heads, tuple(lines))
 
 

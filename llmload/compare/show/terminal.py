@@ -160,8 +160,12 @@ def _warnings(sentences: Sequence[str]) -> list[RenderableType]:
 
 
 def _section(section: Section, width: int) -> list[RenderableType]:
-    """A table with what stands before and after it; one of long texts becomes a list."""
+    """A table with what stands before and after it; columns of long texts become a list.
+
+    What a line is about stays in the table, however long it is: figures without it say nothing.
+    """
     long = [max((len(line.cells[at]) for line in section.lines), default=0) > LONG for at in range(len(section.heads))]
+    long[0] = long[0] and all(long)
     short = [at for at in range(len(section.heads)) if not long[at]]
     parts = _grid(section, width, places=short)
     for line in section.lines:
