@@ -90,7 +90,7 @@ def _compared(pair: Pair, contest: Contest, wanted: Wanted) -> Compared:
         capabilities=capable.beside(pair),
         questions=(),
         gates=tuple(ratio_gates.judge(gate, ratios) for gate in wanted.gates),
-        warnings=health,
+        warnings=health if answers is None else (*health, *answers.warnings),
     )
     return replace(compared, questions=questions.of(compared, wanted.claim))
 

@@ -84,3 +84,8 @@ def percent(share: float) -> str:
     """A part of 1 in per cent: `30 %`, `2.5 %`, `0.4 %`: one digit behind the point below 10 where there is one."""
     text = f"{share * 100:.0f}" if abs(share) >= 0.0995 else f"{share * 100:.1f}".removesuffix(".0")
     return f"{text} %"
+
+
+def count(n: int, noun: str) -> str:
+    """So many of something: `1 attempt`, `1,200 attempts`."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

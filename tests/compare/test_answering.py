@@ -9,6 +9,7 @@ import pytest
 
 from llmload.answers.judging import Answer, Asked, judge
 from llmload.answers.known import Known
+from llmload.compare import comparing, sides
 from llmload.compare.answering import quality, recorded
 from llmload.compare.answering.answering import Wanted, compare
 from llmload.compare.sides import Level, Pair, Side
@@ -32,9 +33,9 @@ def run(folder: Path, texts: dict[str, list[str | None]], **more: Any) -> Path:
 
 def pair_of(baseline: list[Path], candidate: list[Path]) -> Pair:
     """A pair of rounds."""
-    sides = [Side(name, tuple(building.compute(path) for path in paths))
+    both = [Side(name, tuple(building.compute(path) for path in paths))
              for name, paths in (("baseline", baseline), ("candidate", candidate))]  # fmt: skip
-    return Pair("synthetic", sides[0], sides[1], (Level(1, None),), (), ("short", "all"), interleaved=False)
+    return Pair("synthetic", both[0], both[1], (Level(1, None),), (), ("short", "all"), interleaved=False)
 
 
 TEXTS: dict[str, list[str | None]] = {"short-1": ["It is 5.", "It is 6."], "short-2": ["A lake.", "A brook."]}
@@ -240,6 +241,30 @@ def test_texts_of_records_are_paired_by_prompt_and_turn(tmp_path: Path) -> None:
     assert "these are answers under load" in found.words[-1]
 
 
+def test_facts_that_meet_no_answer_are_told(plain: Pair, tmp_path: Path) -> None:
+    """How many met one is said; of those that did not the first are named, and, if none did, what ids look like."""
+    pair = pair_of([run(tmp_path / "a", TEXTS)], [run(tmp_path / "b", TEXTS)])
+    right = Known("short-1", None, "facts", 9, {"number": 5})
+    typing = [Known(f"shrot-{n}", None, "facts", 9, {"number": 5}) for n in range(7)]
+    found = [compare(pair, None, Wanted(facts=facts)) for facts in ((right,), (right, *typing), tuple(typing), ())]
+    told = [(one.words, one.warnings) for one in found if one is not None]
+    assert ["1 of 1 fact met an answer" in told[0][0], told[0][1]] == [True, ()]
+    assert "1 of 8 facts met an answer" in told[1][0]
+    named = "shrot-0, shrot-1, shrot-2, shrot-3, shrot-4 and 2 more"
+    assert told[1][1] == (f"7 of 8 facts met no answer and check nothing: {named}",)
+    assert "0 of 7 facts met an answer" in told[2][0]
+    assert told[2][1] == (f"7 of 7 facts met no answer and check nothing: {named}; an id of a prompt here is short-1",)
+    assert not any("facts met" in words for words in (*told[3][0], *told[3][1]))
+    kept.write(tmp_path / "answers.jsonl", [*rows("baseline", 2, 2), *rows("candidate", 2, 2)])
+    facts = tuple(Known(name, None, "facts", 9, {"number": 1}) for name in ("q1", "q2"))
+    asked = compare(plain, tmp_path, Wanted(facts=facts))
+    assert asked is not None
+    assert asked.warnings == ("1 of 2 facts met no answer and check nothing: q2",)
+    runs = sides.read([str(tmp_path / "a"), str(tmp_path / "b")])
+    (compared,) = comparing.compute(runs, comparing.Wanted(answers=Wanted(facts=tuple(typing)))).compared
+    assert compared.warnings[-1] == told[2][1][0]
+
+
 def test_failures_keep_their_turn(tmp_path: Path) -> None:
     """The second answer is held against the second, though the first one failed."""
     second = run(tmp_path / "b", {"short-1": [None, "It is 6."], "short-2": ["A lake.", "A brook."]})
@@ -288,8 +313,8 @@ def test_rounds_are_held_against_their_like_and_the_number_is_bounded(
 ) -> None:
     """Two rounds, two pairs of each at most."""
     monkeypatch.setattr(recorded, "MOST", 4)
-    sides = [[run(tmp_path / f"{name}{n}", TEXTS, round=n) for n in (0, 1)] for name in "ab"]
-    found = compare(pair_of(*sides), None)
+    rounds = [[run(tmp_path / f"{name}{n}", TEXTS, round=n) for n in (0, 1)] for name in "ab"]
+    found = compare(pair_of(*rounds), None)
     assert found is not None
     assert (found.classes[0].n, found.classes[0].identical) == (4, 1.0)
     assert "short: 4 further pairs were left out, 4 at most are judged" in found.words

@@ -91,3 +91,10 @@ def test_writing_keeps_the_order_and_the_side_of_one(first: float, second: float
     written = float(words.number(first).replace(",", ""))
     if abs(first - 1) > 1e-4:
         assert (written > 1) == (first > 1)
+
+
+def test_one_is_no_plural() -> None:
+    """Numbers of things, with their thousands."""
+    assert [words.count(n, "attempt") for n in (0, 1, 2, 1200)] == [
+        "0 attempts", "1 attempt", "2 attempts", "1,200 attempts"
+    ]  # fmt: skip

@@ -17,7 +17,7 @@ from llmload.compare.answering import quality, recorded
 from llmload.compare.answering.quality import Answers, ClassQuality, Example, Lost
 from llmload.compare.answering.recorded import Gathered
 from llmload.compare.sides import Pair
-from llmload.compare.words import percent
+from llmload.compare.words import count, percent
 from llmload.exits import Exit, Stop
 from llmload.record import answers as kept
 
@@ -27,6 +27,8 @@ TOO_HARD = 0.1
 """Where neither side has more right answers than this share, they tell nothing."""
 SHOWN = 2000
 """Characters of an answer in an example."""
+NAMED = 5
+"""Facts without an answer that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +67,35 @@ def compare(pair: Pair, ab_folder: Path | None, wanted: Wanted | None = None) ->
     judged = [judge(one, random=one.workload in found.random) for one in found.pairs]
     scores = _scores(shown, wanted.score, seed)
     classes = quality.classes(judged, limits(pair), scores)
+    met, unmet = _facts(wanted.facts, found)
     return Answers(
         classes=classes,
         examples=tuple(_example(one) for one in telling.choose(judged)),
         loss=any(lost.shown for one in classes for lost in one.lost),
-        words=(*_words(judged, classes), *found.notes, *(() if wanted.reviewed is None else (wanted.reviewed.words,))),
+        words=(
+            *_words(judged, classes),
+            *met,
+            *found.notes,
+            *(() if wanted.reviewed is None else (wanted.reviewed.words,)),
+        ),
         sheet=tuple(review.choose(shown, wanted.sheet, seed)) if wanted.sheet else (),
         seed=seed,
         reviewed=wanted.reviewed,
+        warnings=unmet,
+    )
+
+
+def _facts(facts: Sequence[Known], found: Gathered) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How many of the team's facts met an answer, and a warning of those that met none."""
+    alone = [one.id for one in facts if one.id not in found.prompts]
+    all_of = count(len(facts), "fact")
+    met = (f"{len(facts) - len(alone):,} of {all_of} met an answer",) if facts else ()
+    if not alone:
+        return met, ()
+    more = f" and {len(alone) - NAMED:,} more" if len(alone) > NAMED else ""
+    example = f"; an id of a prompt here is {min(found.prompts)}" if len(alone) == len(facts) else ""
+    return met, (
+        f"{len(alone):,} of {all_of} met no answer and check nothing: {', '.join(alone[:NAMED])}{more}{example}",
     )
 
 
@@ -114,7 +137,7 @@ def asked(path: Path, facts: Sequence[Known] = ()) -> Gathered | None:
     note = (
         f"{alone} prompts were put to one side alone, or differ between the sides: they are left out" if alone else ""
     )
-    return Gathered(pairs, (note,) if note else ()) if pairs else None
+    return Gathered(pairs, (note,) if note else (), frozenset(one.id for one in pairs)) if pairs else None
 
 
 def _check(row: kept.Row, path: Path) -> None:

@@ -100,6 +100,8 @@ class Answers:
     """Of who is A and who is B there."""
     reviewed: Reviewed | None = None
     """What people said of them."""
+    warnings: tuple[str, ...] = ()
+    """Sentences on what was asked for and could not be done."""
 
 
 def classes(

@@ -29,6 +29,8 @@ class Gathered:
     pairs: tuple[Asked, ...]
     notes: tuple[str, ...]
     """What to know about them."""
+    prompts: frozenset[str]
+    """Ids of the prompts that they answer, as facts name them."""
     random: frozenset[str] = frozenset()
     """Classes whose answers are drawn, not decided."""
 
@@ -50,7 +52,8 @@ def find(pair: Pair, facts: Sequence[Known] = ()) -> Gathered | None:
         return None
     names = dict.fromkeys(one.workload for one in found.pairs)
     drawn = frozenset(name for name in names if not _decided(pair, name))
-    return Gathered(tuple(found.pairs), tuple(_notes(found, drawn)), drawn)
+    prompts = frozenset(_prompt_id(one.id) for one in found.pairs)
+    return Gathered(tuple(found.pairs), tuple(_notes(found, drawn)), prompts, drawn)
 
 
 def _notes(found: "_Found", drawn: frozenset[str]) -> Iterator[str]:
