@@ -15,7 +15,9 @@ from typing import get_args
 
 import pytest
 
+from llmload.answers.rates import Loss
 from llmload.cli import compare as command
+from llmload.compare.answering.quality import Lost
 from llmload.compare.claims import conditions
 from llmload.compare.claims.claims import Claim
 from llmload.compare.comparison import Compared, Comparison
@@ -24,7 +26,7 @@ from llmload.compare.figures import FIGURES
 from llmload.compare.kinds.kinds import Kind
 from llmload.compare.ratios import cells
 from llmload.compare.rule import rule
-from llmload.compare.show import again, beside, data, files, gains, html, numbers, plots, sections, terminal
+from llmload.compare.show import again, beside, data, files, gains, html, markdown, numbers, plots, sections, terminal
 from llmload.compare.sides import Side
 from llmload.compare.verdict import verdict
 from llmload.exits import Exit, Stop
@@ -453,3 +455,22 @@ def test_every_amount_stands_beside_its_name(compared: Compared) -> None:
         at = lines.index(" Money") + 2
         assert lines[at].split() == ["what", "in", "baseline", "candidate"]
         assert [re.split(r"\s{2,}", line.strip()) for line in lines[at + 2 : at + 7]] == wanted
+
+
+def test_scores_join_the_table_of_answers(compared: Compared) -> None:
+    """Mean scores of both sides and what was lost of them, blank for a class without; no column without a scorer."""
+    told = sample.QUALITY
+    plain = sections.answers(replace(compared, answers=told))
+    assert not any(head.group == "score" for head in plain.heads)
+    score = Lost("score", (0.8125, 0.75), 120, Loss(6.25, (-1.04, 13.5), 0.09), 0.5)
+    classes = (replace(told.classes[0], lost=(score,)), told.classes[1])
+    found = replace(compared, answers=replace(told, classes=classes))
+    section = sections.answers(found)
+    assert [f"{head.group} {head.heading}" for head in section.heads[-7:-1]] == [
+        "right candidate", "score baseline", "score candidate", "points lost", "points lost in score", "points allowed"
+    ]  # fmt: skip
+    assert [line.cells[-7:-1] for line in section.lines] == [
+        ("96.7 %", "0.812", "0.750", "0.8 [-2.1, 3.9]", "6.2 [-1.0, 13.5]", "0.5"), ("", "", "", "", "", "0.5")
+    ]  # fmt: skip
+    for show in (markdown.text, terminal.text, html.text):
+        assert "0.812" in show(sample.whole([found]))

@@ -84,6 +84,11 @@ class ClassQuality:
     lost: tuple[Lost, ...] = ()
     """All that was looked for, right answers among it."""
 
+    @property
+    def scored(self) -> Lost | None:
+        """What a team's own scorer gave; None where it gave nothing."""
+        return next((item for item in self.lost if item.what == "score"), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Answers:

@@ -6,6 +6,7 @@ A section that has nothing to say has no lines, and no format shows it.
 from dataclasses import dataclass
 
 from llmload.compare import words
+from llmload.compare.answering.quality import ClassQuality
 from llmload.compare.claims.conditions import Condition, alike
 from llmload.compare.comparison import Compared, Comparison
 from llmload.compare.ratios.changes import Changes
@@ -192,23 +193,42 @@ def answers(compared: Compared) -> Section:
     if told is None:
         return Section("answers", "", (), (), ())
     again = any(item.itself is not None for item in told.classes)
+    scored = any(item.scored is not None for item in told.classes)
     lines = []
     for item in told.classes:
-        loss = "" if item.loss_points is None else f"{item.loss_points:.1f}"
-        if item.loss_interval is not None:
-            loss += f" [{item.loss_interval[0]:.1f}, {item.loss_interval[1]:.1f}]"
         shares = [item.identical, *([item.itself] if again else []), item.similarity]
         cells = (item.workload, f"{item.n:,}", *map(_share, shares), f"{item.checked:,}", *map(_share, item.correct))
         troubles = ", ".join(f"{what} {before} → {after}" for what, before, after in item.troubles if before or after)
         tone = "bad" if any(lost.shown for lost in item.lost) else "warn" if any(x.beyond for x in item.lost) else ""
-        lines.append(Line((*cells, loss, f"{item.limit_points:g}", troubles), tone))
+        points = [_lost(item.loss_points, item.loss_interval)]
+        if scored:
+            *means, score_points = _score(item)
+            cells, points = (*cells, *means), [*points, score_points]
+        lines.append(Line((*cells, *points, f"{item.limit_points:g}", troubles), tone))
     heads = (
         Head("", "class", left=True), Head("answers", "n"), Head("answers", "identical"),
         *([Head("answers", "baseline to itself")] if again else []), Head("answers", "others alike"),
-        Head("right", "checked"), Head("right", "baseline"), Head("right", "candidate"), Head("points", "lost"),
-        Head("points", "allowed"), Head("", "troubles (baseline → candidate)", left=True),
+        Head("right", "checked"), Head("right", "baseline"), Head("right", "candidate"),
+        *([Head("score", "baseline"), Head("score", "candidate")] if scored else []), Head("points", "lost"),
+        *([Head("points", "lost in score")] if scored else []), Head("points", "allowed"),
+        Head("", "troubles (baseline → candidate)", left=True),
     )  # fmt: skip
     return Section("answers", "Are the answers still right?", told.words, heads, tuple(lines))
+
+
+def _lost(points: float | None, interval: tuple[float, float] | None) -> str:
+    """Points that were lost, with their interval; blank where nothing tells them."""
+    if points is None:
+        return ""
+    return f"{points:.1f}" + ("" if interval is None else f" [{interval[0]:.1f}, {interval[1]:.1f}]")
+
+
+def _score(item: ClassQuality) -> tuple[str, str, str]:
+    """Mean scores of both sides and the points that were lost."""
+    found = item.scored
+    if found is None:
+        return "", "", ""
+    return f"{found.shares[0]:.3f}", f"{found.shares[1]:.3f}", _lost(found.loss.points, found.loss.interval)
 
 
 def _share(share: float | None) -> str:
