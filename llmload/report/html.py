@@ -27,7 +27,7 @@ def text(built: Built) -> str:
             what=head.what(built.facts),
             questions=questions.of(built),
             questions_title=questions.TITLE,
-            tables=[(table, heads(table), formulas.under(table.name, built.facts)) for table in built.tables],
+            tables=[(table, heads(table), formulas.under(table, built.facts)) for table in built.tables],
             asked=" ".join(columns.asked(built.summary["rows"])),
             failures=failures.find(built.facts),
             observer=observer,

@@ -23,7 +23,7 @@ def text(built: Built) -> str:
     for table in built.tables:
         if table.lines:
             parts += ["", f"## {table.title}", "", *_table(table), ""]
-            parts += [f"- {name}: {plain(words)}" for name, words in formulas.under(table.name, built.facts)]
+            parts += [f"- {name}: {plain(words)}" for name, words in formulas.under(table, built.facts)]
             parts += [f"- at best: {plain(built.cheapest)}"] if table.name == "cost" else []
     if not built.summary["rows"]:
         parts += ["", "The run has no step: nothing was measured."]

@@ -51,7 +51,7 @@ def rendered(built: Built, width: int = WIDTH) -> RenderableType:
         if table.lines:
             parts += [heading(table.title), *_table(table, width), *_marks(table)]
             best = [("at best", built.cheapest)] if table.name == "cost" else []
-            parts += [name_value([*formulas.under(table.name, built.facts), *best], "dim"), Text()]
+            parts += [name_value([*formulas.under(table, built.facts), *best], "dim"), Text()]
     if built.observed is not None:
         parts += [name_value([("observer check", built.observed.line)]), Text()]
     parts += _failures(built)

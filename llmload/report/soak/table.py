@@ -120,12 +120,20 @@ def _cell(row: dict[str, Any], column: Column) -> str:
     return OWN[column.write](value) + sign
 
 
-def formulas() -> list[tuple[str, str]]:
-    """What stands under the table."""
-    return [
-        ("from", "seconds, minutes or hours after the window opened; a request belongs to where it was sent"),
-        ("change", f"percentile / that of the first full hour (part) - 1; !: {judge.MATTERS:.0%} or more for certain"),
-        ("certain", "its interval is off 0 (bootstrap over blocks of time; 5 % shared out among all comparisons)"),
-        ("fail", "failed and lost; queue: mean number of requests that wait in the server"),
-        ("GPU", "all together: the most memory in use at one time, energy"),
-    ]  # fmt: skip
+FORMULAS = [
+    ("from", "", "seconds, minutes or hours after the window opened; a request belongs to where it was sent"),
+    (
+        "change",
+        "change",
+        f"percentile / that of the first full hour (part) - 1; !: {judge.MATTERS:.0%} or more for certain",
+    ),
+    (
+        "certain",
+        "change",
+        "its interval is off 0 (bootstrap over blocks of time; 5 % shared out among all comparisons)",
+    ),
+    ("fail", "not_ok", "failed and lost"),
+    ("queue", "server.waiting", "mean number of requests that wait in the server"),
+    ("GPU", "gpu.", "all together: the most memory in use at one time, energy"),
+]
+"""What stands under the table, in the form of `report.formulas`."""
