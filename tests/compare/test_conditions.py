@@ -159,13 +159,34 @@ def test_words(run: Built) -> None:
 
 
 def test_unknown_sides(run: Built) -> None:
-    """What was stated of something that a run does not tell is unknown."""
+    """What was stated of something that a run does not tell is unknown; limits are in its requests all the same."""
     blind = altered(
         run, environment=GONE, sending=GONE, scenario__classes=[{"name": "short"}],
     )  # fmt: skip
     claim = claimed(model="Llama", hardware="H100", software="vLLM", output_limit="5")
     found = {item.name: item.standing for item in conditions.against(claim, pair_of(blind, blind), E2E)}
-    assert found["hardware"] == found["software"] == found["output limit"] == "unknown"
+    assert found["hardware"] == found["software"] == "unknown"
+    assert found["output limit"] == "cannot be told"
+
+
+def test_unknown_is_what_the_head_of_a_run_calls_so(run: Built) -> None:
+    """A machine without a GPU is known, and cannot be held against a GPU; an engine without its version is marked."""
+    here = {"cpu": "AMD EPYC", "cores": 2, "memory_bytes": 24 << 30, "path": {"loopback": True}}
+    found = altered(
+        run, environment__gpus=GONE, environment__client=here, environment__server__version=GONE
+    )  # fmt: skip
+    heads = {item.name: item.shown for item in seven.of(found.facts)}
+    assert heads["hardware"] == "AMD EPYC, 2 cores, 24 GiB; no GPU was seen"
+    assert heads["software"].endswith("? its version")
+    for claim in (claimed(hardware="1x H100", software="vLLM 0.9"), None):
+        told = {item.name: item for item in conditions.against(claim, pair_of(found, found), E2E)}
+        assert {name: item.baseline for name, item in told.items()} == heads
+        assert told["hardware"].standing == ("unstated" if claim is None else "cannot be told")
+    unknown = altered(run, environment=GONE)
+    told = {
+        item.name: item for item in conditions.against(claimed(hardware="a server"), pair_of(unknown, unknown), E2E)
+    }
+    assert (told["hardware"].baseline, told["hardware"].standing) == (None, "unknown")
 
 
 def test_rounds_that_differ_are_all_told(run: Built) -> None:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llmload.compare.claims.claims import Claim
-from llmload.compare.claims.stated import HOLDS, Told
+from llmload.compare.claims.stated import HOLDS, OPEN, Told
 from llmload.compare.ratios.cells import Deciding
 from llmload.compare.sides import Pair, Side
 from llmload.report import seven
+from llmload.report.building import Built
 
 CONDITIONS = ("model", "input", "output limit", "hardware", "software", "concurrency", "metric")
 """In claim.toml with `_` for the space."""
@@ -64,14 +65,16 @@ def against(claim: Claim | None, pair: Pair, deciding: Deciding) -> tuple[Condit
 def _had(side: Side) -> dict[str, str | None]:
     """What the rounds of a side had: one text where they agree, else all of them, in no order of rounds.
 
+    The words are those of a run's head, with its mark beside what is unknown of something that is known in part.
+
     What was measured is never quite the same twice: of texts that differ in their numbers alone the first one stands.
     """
     texts: dict[str, dict[str, str]] = {name: {} for name in CONDITIONS}
     for built in side.rounds:
         for item in seven.of(built.facts):
             if item.text is not None and item.name in texts:
-                alike = _NUMBER.sub("#", item.text) if item.name in MEASURED else item.text
-                texts[item.name].setdefault(alike, item.text)
+                alike = _NUMBER.sub("#", item.shown) if item.name in MEASURED else item.shown
+                texts[item.name].setdefault(alike, item.shown)
     return {name: " | ".join(found[alike] for alike in sorted(found)) or None for name, found in texts.items()}
 
 
@@ -98,7 +101,7 @@ def _one(
     if stated is None:
         return Condition(name, None, baseline, candidate, "unstated", f"the claimant does not say {UNSAID[name]}")
     sides = {
-        role: _worst([HOLDS[name](stated, built, deciding) for built in side.rounds])
+        role: _worst([_told(name, stated, built, deciding) for built in side.rounds])
         for role, side in (("baseline", pair.baseline), ("candidate", pair.candidate))
     }
     standing = _worst(list(sides.values()))[0]
@@ -106,6 +109,15 @@ def _one(
         words = f"the candidate is as stated; the baseline: {sides['baseline'][1]}"
         return Condition(name, stated, baseline, candidate, "as stated", words)
     return Condition(name, stated, baseline, candidate, standing, _words(name, standing, sides))
+
+
+def _told(name: str, stated: str, built: Built, deciding: Deciding) -> Told:
+    """How a run stands to what was stated: `unknown` is what its head calls so, and nothing else."""
+    found = HOLDS[name](stated, built, deciding)
+    own = next(item for item in seven.of(built.facts) if item.name == name)
+    if found[0] == "unknown" and own.whole:  # known, if not in what was stated: a machine where a GPU was
+        return OPEN
+    return ("unknown", "") if found == OPEN and own.text is None else found
 
 
 def _worst(told: Sequence[Told]) -> Told:
