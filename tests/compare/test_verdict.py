@@ -283,6 +283,20 @@ def test_where_else_it_holds_or_not_is_a_reason() -> None:
     assert judge(cells, claim(at=None), differences=(MODEL,)).reasons == ()
 
 
+def test_what_is_not_decided_holds_neither_also_nor_elsewhere() -> None:
+    """Where the deciding cell is unsure, what others show is said to be apart from it."""
+    unsure = decider(9.0, 5.0, 16.0)
+    for gain, words in ((15.0, "holds at 1 in flight (15.0x, 14.7 to 15.3)"),
+                        (3.0, "does not hold at 1 in flight (3.0x, 2.9 to 3.1)")):  # fmt: skip
+        found = judge([cell("e2e_p95", gain, at=1), unsure], claim(at=None))
+        assert (found.word, [_x(reason) for reason in found.reasons]) == (
+            "cannot be judged", [f"apart from what decides, the claim {words}"]
+        )  # fmt: skip
+    near = judge([cell("e2e_p95", 15.0, at=1), decider(13.5, 13.2, 13.8)], claim(at=None))
+    assert near.word == "direction confirmed, size not"
+    assert _x(near.reasons[0]) == "apart from what decides, the claim holds at 1 in flight (15.0x, 14.7 to 15.3)"
+
+
 def test_what_the_tolerance_alone_supports_is_said() -> None:
     """13.4 to 13.9 is 14 times within 5 %, and not within 1 %."""
     found = judge([decider(13.6, 13.4, 13.9)], claim())

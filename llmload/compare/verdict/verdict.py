@@ -128,8 +128,12 @@ def _whereabouts(word: str, cell: Cell | None, places: Places) -> list[str]:
     if word == "partly":
         return []
     here, elsewhere = ([phrase for one, phrase in found if one != cell] for found in (places.here, places.elsewhere))
-    found = [f"the claim also holds {headlines.listed(here)}"] if here else []
-    return found + ([f"the claim does not hold elsewhere: not {headlines.listed(elsewhere)}"] if elsewhere else [])
+    holds = "the claim also holds" if word.startswith("supported") else "apart from what decides, the claim holds"
+    misses = "the claim does not hold elsewhere: not"
+    if word == "cannot be judged":  # what decides is unsure: neither `also` nor `elsewhere` has a place to refer to
+        misses = "apart from what decides, the claim does not hold"
+    found = [f"{holds} {headlines.listed(here)}"] if here else []
+    return found + ([f"{misses} {headlines.listed(elsewhere)}"] if elsewhere else [])
 
 
 def _tolerated(word: str, cell: Cell, claim: Claim, tolerance: float, places: Places) -> list[str]:
