@@ -6,6 +6,7 @@ not 0. Such a step says nothing about the server.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,8 @@ CPU_WISHED = 0.7
 """Share of a core at which a worker has room for bursts: how many workers would have sufficed is told from it."""
 IDLE = 0.5
 """Share of a core under which a worker that was late had time, and did not get it: others would wait as well."""
+NAMED = 6
+"""Workers that are named."""
 
 Floats = NDArray[np.float64]
 
@@ -41,10 +44,20 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
+class Over:
+    """A worker over a limit in a window: nearly a whole core for `busy_s` seconds, or its loop late by `late_ms`."""
+
+    worker: str
+    busy_s: int = 0
+    late_ms: float = 0.0
+    limit_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """The generator in one window.
 
-    `reasons` are sentences, none where it was not the limit; `workers_needed` is how many would have sufficed, None
+    `over` says why, and is empty where it was not the limit; `workers_needed` is how many would have sufficed, None
     where no number would: the machine was busy with something else.
     """
 
@@ -53,7 +66,7 @@ class Health:
     loop_lag_p99_ms: float | None
     workers: int
     workers_needed: int | None = None
-    reasons: tuple[str, ...] = ()
+    over: tuple[Over, ...] = ()
 
 
 def read(folder: Path, offset_s: dict[str, float]) -> Samples:
@@ -93,7 +106,7 @@ def health(samples: Samples, begin: float, end: float, median_gap_ms: float | No
     if not inside.any():
         return Health(None, None, None, 0)
     limit_ms = max(LAG_LEAST_MS, LAG_OF_GAP * (median_gap_ms or 0.0))
-    reasons = []
+    over = []
     lag_p99: float | None = None
     spent = 0.0
     names = sorted(set(samples.worker[inside]))
@@ -103,28 +116,53 @@ def health(samples: Samples, begin: float, end: float, median_gap_ms: float | No
         cpu = samples.cpu[rows]
         known = cpu[~np.isnan(cpu)]
         spent += float(known.max()) if len(known) else 0.0
-        if _run_of(cpu > CPU_LIMIT) >= CPU_SECONDS:
-            reasons.append(
-                f"worker {name} used over {CPU_LIMIT:.0%} of a core for {_run_of(cpu > CPU_LIMIT)} seconds running"
-            )
+        if (busy := _run_of(cpu > CPU_LIMIT)) >= CPU_SECONDS:
+            over.append(Over(name, busy_s=busy))
         lags = [samples.lags_ms[samples.offsets[row] : samples.offsets[row + 1]] for row in rows]
         p99 = percentile(np.sort(np.concatenate(lags)), 99)
         if p99 is not None:
             lag_p99 = max(p99, lag_p99 or 0.0)
             if p99 > limit_ms:
-                reasons.append(
-                    f"worker {name}'s event loop was {p99:.1f} ms late (p99; the limit is {limit_ms:.1f} ms)"
-                )
+                over.append(Over(name, late_ms=p99, limit_ms=limit_ms))
     cpus = samples.cpu[inside & ~np.isnan(samples.cpu)]
     idle = len(cpus) > 0 and cpus.max() < IDLE
     return Health(
-        bound=bool(reasons),
+        bound=bool(over),
         cpu_max=float(cpus.max()) if len(cpus) else None,
         loop_lag_p99_ms=lag_p99,
         workers=len(names),
-        workers_needed=max(len(names) + 1, math.ceil(spent / CPU_WISHED)) if reasons and not idle else None,
-        reasons=tuple(reasons),
+        workers_needed=max(len(names) + 1, math.ceil(spent / CPU_WISHED)) if over and not idle else None,
+        over=tuple(over),
     )
+
+
+def told(found: Sequence[Health]) -> str:
+    """Why the generator was the limit, in one sentence for any number of windows: who was over, and by how much."""
+    over = [item for health in found for item in health.over]
+    busy = [item for item in over if item.busy_s]
+    late = [item for item in over if not item.busy_s]
+    parts = []
+    if busy:
+        seconds = _up_to([f"{item.busy_s}" for item in sorted(busy, key=lambda item: item.busy_s)])
+        parts.append(f"{_workers(busy)} used over {CPU_LIMIT * 100:.0f} % of a core for {seconds} seconds running")
+    if late:
+        ms = _up_to([f"{item.late_ms:.1f}" for item in sorted(late, key=lambda item: item.late_ms)])
+        limits = sorted({item.limit_ms for item in late})
+        limit = " to ".join(dict.fromkeys(f"{limit:.1f}" for limit in (limits[0], limits[-1])))
+        parts.append(f"the event loop of {_workers(late)} was {ms} ms late (p99; the limit is {limit} ms)")
+    return "; ".join(parts)
+
+
+def _workers(found: Sequence[Over]) -> str:
+    names = sorted({item.worker for item in found})
+    if len(names) == 1:
+        return f"worker {names[0]}"
+    return f"{len(names)} workers ({', '.join(names[:NAMED])}{', …' * (len(names) > NAMED)})"
+
+
+def _up_to(amounts: Sequence[str]) -> str:
+    """The largest of amounts in order."""
+    return amounts[-1] if amounts[0] == amounts[-1] else f"up to {amounts[-1]}"
 
 
 def _run_of(true: NDArray[np.bool_]) -> int:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmload.exits import VERDICTS
-from llmload.report import balance, failures, late, lost
+from llmload.report import balance, failures, generator, late, lost
+from llmload.report.doubts.case import at
 from llmload.report.facts import Facts
 from llmload.report.rows import StepRows
 
@@ -38,11 +39,7 @@ def of_run(facts: Facts, steps: Sequence[StepRows]) -> Verdict:
             reasons.append(f"{item.step.named} {CUT_SHORT[item.step.ended_by]}")
     worse = lost.sentences(facts.lost) + balance.check(facts, steps)
     worse += late.sentences(facts.records, facts.late, facts.steps)
-    worse += [
-        f"{item.step.named} is generator-bound: {'; '.join(item.health.reasons)}{_sufficed(item)}"
-        for item in steps
-        if item.health.bound
-    ]
+    worse += _generator_bound([item for item in steps if item.health.bound])
     worse += [
         f"{item.step.named}: {n} of {item.rows[-1]['started']} measured attempts failed for want of something on this "
         "machine (local_resource)"
@@ -54,10 +51,15 @@ def of_run(facts: Facts, steps: Sequence[StepRows]) -> Verdict:
     return Verdict(max(words, key=lambda word: VERDICTS[word]), tuple(dict.fromkeys(reasons + worse + notes)))
 
 
-def _sufficed(item: StepRows) -> str:
-    """How many workers would have sufficed, if any number would."""
-    n = item.health.workers_needed
-    return "" if n is None else f"; {n} workers would have sufficed"
+def _generator_bound(found: Sequence[StepRows]) -> list[str]:
+    """One sentence for all steps in which the generator was the limit, and how many workers would have sufficed."""
+    if not found:
+        return []
+    which = f"{found[0].step.named} is" if len(found) == 1 else f"{len(found)} steps are"
+    where = "" if len(found) == 1 else f" ({at(item.step for item in found)})"
+    enough = [item.health.workers_needed for item in found if item.health.workers_needed is not None]
+    sufficed = f"; {max(enough)} workers would have sufficed" if enough else ""
+    return [f"{which} generator-bound{where}: {generator.told([item.health for item in found])}{sufficed}"]
 
 
 def without_success(facts: Facts, steps: Sequence[StepRows]) -> list[str]:

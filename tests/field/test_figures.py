@@ -314,5 +314,5 @@ def test_who_used_how_much_of_a_processor(tmp_path: Path) -> None:
     assert dict(head.settings(built.facts))["CPU of the workers"] == "of a core at most: w1 97%, w2 31%"
     text = files.FORMATS["markdown"](built)
     assert shown(text, "What users felt")["in flight"] == "1‡"
-    assert said(built, "worker w1 used over 90% of a core for 5 seconds running")
+    assert said(built, "worker w1 used over 90 % of a core for 5 seconds running")
     assert table_of(tmp_path / "again", [record(0)])[-1]["generator"]["bound"] is None

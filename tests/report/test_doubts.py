@@ -197,6 +197,33 @@ def test_a_late_generator_that_was_idle_is_not_short_of_workers(tmp_path: Path) 
     assert "2 workers would have sufficed: repeat with --processes 2" in only(busy, "the load generator was the limit")
 
 
+def test_steps_of_one_reason_are_one_warning(tmp_path: Path) -> None:
+    """Late at 1, 2 and 4 in flight, at 2 with a core half used: two lines for what helps, one for the verdict."""
+    levels = ((0, 1, 0.025, 9.0), (1, 2, 0.6, 7.0), (2, 4, 0.04, 12.0))
+    built = built_of(
+        tmp_path,
+        [record(n, sent=10 * n + 1, step=n, concurrency=level) for n, level, *_ in levels],
+        generator=[second(10 * n + at, cpu=cpu, lag=lag) for n, _, cpu, lag in levels for at in range(1, 9)],
+        steps=[step(n, level, 10 * n, 10 * n + 9) for n, level, *_ in levels],
+    )
+    few, waiting = (words for words in built.warnings if "the load generator was the limit" in words)
+    assert few == (
+        "the load generator was the limit at 2 in flight (marked ‡): the event loop of worker w1 was 7.0 ms late (p99; "
+        "the limit is 5.0 ms). These figures say nothing about the server: 2 workers would have sufficed: repeat with "
+        "--processes 2, or on a machine that does nothing else"
+    )
+    assert waiting == (
+        "the load generator was the limit at 1 and 4 in flight (marked ‡): the event loop of worker w1 was up to "
+        "12.0 ms late (p99; the limit is 5.0 ms). These figures say nothing about the server: this machine was busy "
+        "with something else (the workers used 4 % of a core at most): repeat on one that does nothing else"
+    )
+    (reason,) = built.verdict.reasons
+    assert reason == (
+        "3 steps are generator-bound (at 1, 2 and 4 in flight): the event loop of worker w1 was up to 12.0 ms late "
+        "(p99; the limit is 5.0 ms); 2 workers would have sufficed"
+    )
+
+
 def test_two_models(tmp_path: Path) -> None:
     """F14: Half of the streams carry another name."""
     rows = [record(n, served_model="other" if n % 2 else "m") for n in range(10)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from llmload.report import inflight, measures, throughput
-from llmload.report.generator import Samples, health
+from llmload.report.generator import Health, Over, Samples, health, told
 from tests.report.synthetic import record, step
 from tests.report.worked import rows_of, table_of
 
@@ -143,6 +143,24 @@ def test_workers_needed_come_from_cpu() -> None:
     """One worker at 95 % would have needed two at 70 %; one that was late at 20 % was kept waiting by others."""
     assert health(samples([0.95] * 5, [0.1] * 5), 0, 10, 20.0).workers_needed == 2
     assert health(samples([0.2] * 5, [9.0] * 5), 0, 10, 20.0).workers_needed is None
+
+
+def test_why_the_generator_was_the_limit_in_a_sentence() -> None:
+    """One window in its own numbers; of several the worst, who it was, and the limits in force."""
+    one = Health(True, 0.95, 9.14, 1, 2, (Over("w0", busy_s=4), Over("w0", late_ms=9.14, limit_ms=5.0)))
+    two = Health(True, 0.97, 12.3, 2, 3, (Over("w1", busy_s=12), Over("w0", late_ms=12.3, limit_ms=7.5)))
+    assert told([one]) == (
+        "worker w0 used over 90 % of a core for 4 seconds running; "
+        "the event loop of worker w0 was 9.1 ms late (p99; the limit is 5.0 ms)"
+    )
+    assert told([two, one]) == (
+        "2 workers (w0, w1) used over 90 % of a core for up to 12 seconds running; "
+        "the event loop of worker w0 was up to 12.3 ms late (p99; the limit is 5.0 to 7.5 ms)"
+    )
+    many = Health(True, 0.2, 6.0, 8, None, tuple(Over(f"w{n}", late_ms=6.0, limit_ms=5.0) for n in range(8)))
+    assert told([many]) == (
+        "the event loop of 8 workers (w0, w1, w2, w3, w4, w5, …) was 6.0 ms late (p99; the limit is 5.0 ms)"
+    )
 
 
 def test_pooled_gaps_and_requests_have_means_of_their_own(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """Doubts about the load generator: its speed, its clocks, its connections, the load it really put on."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from llmload.record.record import CUT_BY_DRAIN
+from llmload.report import generator
 from llmload.report.doubts import arrivals
 from llmload.report.doubts.case import Case, at, listed, percent
 from llmload.report.generator import Health
@@ -28,11 +29,14 @@ OVER = 1.01
 
 def generator_bound(case: Case) -> Iterator[str]:
     """Steps in which llmload itself was the limit."""
-    for item in case.steps:
-        if item.health.bound:
+    bound = [item for item in case.steps if item.health.bound]
+    for kept_waiting in (False, True):
+        found = [item for item in bound if (item.health.workers_needed is None) is kept_waiting]
+        if found:
+            healths = [item.health for item in found]
             yield (
-                f"the load generator was the limit {at([item.step])} (marked ‡): {'; '.join(item.health.reasons)}. "
-                f"These figures say nothing about the server: {_remedy(item.health)}"
+                f"the load generator was the limit {at(item.step for item in found)} (marked ‡): "
+                f"{generator.told(healths)}. These figures say nothing about the server: {_remedy(healths)}"
             )
     blind = [item.step for item in case.steps if item.health.bound is None and item.step.window_s]
     if blind:
@@ -42,14 +46,16 @@ def generator_bound(case: Case) -> Iterator[str]:
         )
 
 
-def _remedy(health: Health) -> str:
+def _remedy(found: Sequence[Health]) -> str:
     """What to do. Workers that were late without having worked were kept waiting: more of them would wait too."""
-    if health.workers_needed is None:
+    enough = [health.workers_needed for health in found if health.workers_needed is not None]
+    if not enough:
+        most = max(health.cpu_max or 0.0 for health in found)
         return (
-            f"this machine was busy with something else (the workers used {percent(health.cpu_max or 0)} of a core at "
+            f"this machine was busy with something else (the workers used {percent(most)} of a core at "
             "most): repeat on one that does nothing else"
         )
-    n = health.workers_needed
+    n = max(enough)
     return f"{n} workers would have sufficed: repeat with --processes {n}, or on a machine that does nothing else"
 
 
