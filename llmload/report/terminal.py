@@ -4,9 +4,12 @@ At most 120 columns wide; where the terminal has fewer, tables are cut between g
 server, a scenario's author) is shown without control characters.
 """
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
+from rich.containers import Lines
 from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -25,7 +28,15 @@ WIDTH = 120
 
 def show(built: Built, console: Console) -> None:
     """Print a report; tables that are wider than the console are cut into several, so that no line wraps."""
-    console.print(rendered(built, console.width), highlight=False, crop=False)
+    put(rendered(built, console.width), console)
+
+
+def put(shown: RenderableType, console: Console) -> None:
+    """Print on a terminal as it is, and elsewhere as plain text."""
+    if console.is_terminal:
+        console.print(shown, highlight=False, crop=False)
+    else:
+        console.out(as_text(shown, console.width), end="", highlight=False)
 
 
 def text(built: Built, width: int = WIDTH) -> str:
@@ -34,11 +45,30 @@ def text(built: Built, width: int = WIDTH) -> str:
 
 
 def as_text(shown: RenderableType, width: int) -> str:
-    """What rich would show in so many columns, without colours."""
+    """What rich would show in so many columns, without colours and without blanks at the ends of lines."""
     console = Console(width=width, no_color=True, color_system=None, force_terminal=False)
     with console.capture() as capture:
         console.print(shown, highlight=False, crop=False)
-    return capture.get()
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+
+
+TIE = "\ue000"
+"""Stands for a blank at which no line breaks; nothing that is shown holds it (`one_line`)."""
+TIED = re.compile(
+    r"(?<=\d) (?=(?:%|ms|s|min|h|d|kB|[KMGT]i?B|W|MHz|°C|J|kJ|tokens|requests)\b|%)|(?<=[*†‡~≈↻…]) (?=\S)"
+)
+"""The blank between a number and its unit, or behind a sign."""
+
+
+class Words(Text):
+    """Text that is broken between words, but not between a number and its unit."""
+
+    def wrap(self, console: Console, width: int, **how: Any) -> Lines:
+        """As rich does it."""
+        lines = Text(TIED.sub(TIE, self.plain), style=self.style).wrap(console, width, **how)
+        for line in lines:
+            line.plain = line.plain.replace(TIE, " ")
+        return lines
 
 
 def rendered(built: Built, width: int = WIDTH) -> RenderableType:
@@ -66,7 +96,7 @@ def rendered(built: Built, width: int = WIDTH) -> RenderableType:
         gate, words = one_line(judged.gate.text), one_line(judged.words)
         parts.append(Text.assemble(f" gate {gate}: ", (word, style), f" ({words})"))
     missed = [sentence for sentence in built.failures if not sentence.startswith("gate ")]
-    parts += [Text(f" {one_line(sentence)}", style="red") for sentence in missed]
+    parts += [Padding(Words(one_line(sentence), style="red"), (0, 0, 0, 1)) for sentence in missed]
     if built.soak is not None:
         parts.append(Text.assemble(" soak: ", (built.soak.verdict.word, SOAK_STYLES[built.soak.verdict.word])))
         parts += bullets([*built.soak.verdict.reasons, *built.soak.notes], "-")
@@ -75,8 +105,14 @@ def rendered(built: Built, width: int = WIDTH) -> RenderableType:
     if built.failed:
         parts.append(Text(f" {built.failed}", style="bold red"))
     if (built.folder / "report.html").exists():
-        parts.append(Text(f" ask:     {questions.counted(questions.of(built))}"))
-        parts.append(Text(f" files:   {built.folder}/report.html, report.md, table.csv, summary.json"))
+        parts.append(
+            name_value(
+                [
+                    ("ask:   ", questions.counted(questions.of(built))),
+                    ("files: ", f"{built.folder}/report.html, report.md, table.csv, summary.json"),
+                ]
+            )
+        )
     return Group(*parts)
 
 
@@ -87,17 +123,17 @@ def _head(built: Built) -> RenderableType:
     grid.add_column(overflow="fold")
     known = seven.of(built.facts)
     for item in known:
-        grid.add_row(item.name, Text(one_line(item.shown), style="" if item.whole else "yellow"))
+        grid.add_row(item.name, Words(one_line(item.shown), style="" if item.whole else "yellow"))
     if lacking := seven.lacking(known):
-        grid.add_row("", Text(f"{seven.MARK} {lacking}", style="yellow"))
+        grid.add_row("", Words(f"{seven.MARK} {lacking}", style="yellow"))
     for name, words in head.what(built.facts):
-        grid.add_row(Text(one_line(name)), Text(one_line(words)))
+        grid.add_row(Text(one_line(name)), Words(one_line(words)))
     return Padding(grid, (0, 0, 0, 1))
 
 
-def heading(words: str) -> Text:
+def heading(words: str) -> RenderableType:
     """A title above a table."""
-    return Text(f" {words}", style="bold")
+    return Padding(Words(words, style="bold"), (0, 0, 0, 1))
 
 
 def name_value(pairs: Sequence[tuple[str, str]], style: str = "") -> RenderableType:
@@ -106,7 +142,7 @@ def name_value(pairs: Sequence[tuple[str, str]], style: str = "") -> RenderableT
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(style=style, overflow="fold")
     for name, words in pairs:
-        grid.add_row(Text(one_line(name)), Text(one_line(words)))
+        grid.add_row(Text(one_line(name)), Words(one_line(words)))
     return Padding(grid, (0, 0, 0, 1))
 
 
@@ -116,7 +152,7 @@ def bullets(sentences: Sequence[str], sign: str) -> list[RenderableType]:
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for sentence in sentences:
-        grid.add_row(sign, Text(one_line(sentence)))
+        grid.add_row(sign, Words(one_line(sentence)))
     return [Padding(grid, (0, 0, 0, 2))] if sentences else []
 
 
@@ -162,4 +198,4 @@ def _said(item: failures.Failure) -> str:
 def _marks(table: Table) -> list[RenderableType]:
     """What the marks in a table mean."""
     words = "   ".join(f"{sign} {meaning}" for sign, meaning in table.marks.items())
-    return [Padding(Text(words, style="dim"), (0, 0, 0, 1))] if words else []
+    return [Padding(Words(words, style="dim"), (0, 0, 0, 1))] if words else []

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 import pytest
+from rich.console import Console, Group
 
 from llmload import report
 from llmload.exits import Stop
@@ -245,6 +246,38 @@ def test_a_table_fits_into_a_terminal(built: Built, width: int) -> None:
         cells = Counter(cell for line in table.lines for cell in line.cells)
         shown = Counter(word for line in text for word in line.split())
         assert all(shown[cell] >= n for cell, n in cells.items() if cell)
+
+
+def test_a_number_and_its_unit_stay_on_one_line() -> None:
+    """As a sign and its meaning do; what is longer than a line is still cut."""
+
+    def wrapped(words: str, width: int) -> list[str]:
+        return terminal.as_text(Group(terminal.Words(words)), width).splitlines()
+
+    assert wrapped("the limit is 1 %. Late", 14) == ["the limit is", "1 %. Late"]
+    assert wrapped("it was late by 6.2 ms, or 1,000 tokens/s", 20) == ["it was late by", "6.2 ms, or", "1,000 tokens/s"]
+    assert wrapped("of few   ‡ the generator", 12) == ["of few", "‡ the", "generator"]
+    assert wrapped("2 words of 3 more", 9) == ["2 words", "of 3 more"]
+    assert wrapped("abcdefgh", 5) == ["abcde", "fgh"]
+
+
+def test_what_is_no_terminal_gets_no_blanks_at_the_ends_of_lines(
+    built: Built, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same text as elsewhere, whole and without colours."""
+    terminal.show(built, Console(width=80))
+    shown = capsys.readouterr().out
+    assert shown == terminal.text(built, 80)
+    assert not re.search(r"[ \x1b]$", shown, re.MULTILINE)
+
+
+@pytest.mark.parametrize("title", ["What failed", "files:", "What users felt"])
+def test_what_goes_on_in_the_next_line_is_indented(built: Built, title: str) -> None:
+    """Titles and the list of files, in 40 columns."""
+    lines = terminal.text(built, 40).splitlines()
+    first = next(place for place, line in enumerate(lines) if line.startswith(f" {title}"))
+    end = next(place for place in range(first, len(lines) + 1) if place == len(lines) or not lines[place].strip())
+    assert all(line.startswith(" ") for line in lines[first:end])
 
 
 def test_generator_bound_and_estimates_are_marked(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from llmload.plain import one_line
 from llmload.report import grid
 from llmload.report.grid import Head
 from llmload.report.rows import ALL
-from llmload.report.terminal import WIDTH, as_text, bullets, heading, name_value
+from llmload.report.terminal import WIDTH, as_text, bullets, heading, name_value, put
 
 STYLES = {"good": "bold green", "warn": "bold yellow", "bad": "bold red", "soft": "bold"}
 SHADES = {"good": "", "warn": "yellow", "bad": "red", "soft": "dim", "deciding": "bold"}
@@ -37,7 +37,7 @@ LEGEND = "▲ better  ▼ worse  = no difference shown  ? cannot be judged  ◆ 
 
 def show(comparison: Comparison, console: Console) -> None:
     """Print a comparison."""
-    console.print(rendered(comparison, console.width), highlight=False, crop=False)
+    put(rendered(comparison, console.width), console)
 
 
 def text(comparison: Comparison, width: int = WIDTH) -> str:
