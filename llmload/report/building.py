@@ -98,8 +98,8 @@ def compute(
     failures = [f"gate {item.gate.text} does not hold: {item.words}" for item in judged if not item.holds]
     share = verdict.failed_share(table)
     if max_fail_ratio is not None and (share is None or share > max_fail_ratio):
-        got = "nothing was measured" if share is None else f"{share:.2%} of the measured attempts failed"
-        failures.append(f"{got}; --max-fail-ratio allows {max_fail_ratio:.2%}")
+        got = "nothing was measured" if share is None else f"{share * 100:.2f} % of the measured attempts failed"
+        failures.append(f"{got}; --max-fail-ratio allows {max_fail_ratio * 100:.2f} %")
     failures += verdict.without_success(known, steps) + verdict.without_success(known.unsampled, repeated)
     warnings = (*(() if observed is None else observed.warnings), *doubts.all_of(Case(known, steps)))
     warnings += () if soak is None else soak.warnings

@@ -143,7 +143,9 @@ def settings(facts: Facts) -> list[tuple[str, str]]:
         rows.append(("extra body", ", ".join(f"{name}={value}" for name, value in scenario["extra_body"].items())))
     for item in scenario.get("classes") or ():
         share = item.get("shared_prefix_share") or 0
-        prefix = f", {share:.0%} with a shared prefix of {item.get('shared_prefix_tokens')} tokens" if share else ""
+        prefix = (
+            f", {share * 100:.0f} % with a shared prefix of {item.get('shared_prefix_tokens')} tokens" if share else ""
+        )
         rows.append(
             (
                 f"class {item['name']}",
@@ -166,7 +168,7 @@ def processors(facts: Facts) -> str:
             inside |= (samples.at >= step.begin) & (samples.at <= step.end)
     inside &= ~np.isnan(samples.cpu)
     names = sorted(set(samples.worker[inside]))
-    most = [f"{name} {samples.cpu[inside & (samples.worker == name)].max():.0%}" for name in names]
+    most = [f"{name} {samples.cpu[inside & (samples.worker == name)].max() * 100:.0f} %" for name in names]
     return f"of a core at most: {', '.join(most)}" if most else ""
 
 

@@ -273,7 +273,9 @@ def _gaps(axes: Axes, built: Built) -> str | None:
     axes.legend()
     worst = max(share for _, share in zeros)
     zero = (
-        f" Up to {worst:.1%} of a step's gaps are under 0.1 ms (read together) and not drawn." if worst > 0.0005 else ""
+        f" Up to {worst * 100:.1f} % of a step's gaps are under 0.1 ms (read together) and not drawn."
+        if worst > 0.0005
+        else ""
     )
     return f"Time between consecutive token-bearing events, successes, 30 bins a decade.{zero}"
 

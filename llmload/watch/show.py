@@ -77,8 +77,12 @@ def through(step: Step, scenario: Scenario) -> str:
     words += "" if step.part_s == HOUR_S else f" ({span(step.part_s)} each)"
     late, early = now.ttft_ms.percentile(95), first.ttft_ms.percentile(95)
     if late is not None and early:
-        words += f": TTFT p95 {amount(late, 'ms')}, {amount(early, 'ms')} in the first ({late / early - 1:+.0%})"
-    return f"{words}; failed {now.failed / now.ended:.1%}, {first.failed / first.ended:.1%} in the first"
+        words += (
+            f": TTFT p95 {amount(late, 'ms')}, {amount(early, 'ms')} in the first ({(late / early - 1) * 100:+.0f} %)"
+        )
+    return (
+        f"{words}; failed {now.failed / now.ended * 100:.1f} %, {first.failed / first.ended * 100:.1f} % in the first"
+    )
 
 
 def left(view: View) -> str:

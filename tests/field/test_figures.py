@@ -124,7 +124,7 @@ def test_shared_prefixes_are_in_the_report(tmp_path: Path) -> None:
     rows = [record(n, sent=n * 0.4, ttft=1000.0 if n % 5 == 0 else 20.0) for n in range(20)]
     built = built_of(tmp_path, rows, classes=shared)
     assert built.summary["rows"][-1]["ttft_ms"]["ok"]["p50"] == 20
-    assert dict(head.settings(built.facts))["class short"].endswith("80% with a shared prefix of 64 tokens")
+    assert dict(head.settings(built.facts))["class short"].endswith("80 % with a shared prefix of 64 tokens")
 
 
 def test_time_outs_in_percentiles(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_who_used_how_much_of_a_processor(tmp_path: Path) -> None:
     """I05: each worker's share of a core is in the report, and the step in which one was full is marked."""
     generator = [second(at, name, cpu=cpu) for at in range(5) for name, cpu in (("w1", 0.97), ("w2", 0.31))]
     built = built_of(tmp_path, [record(0), record(0, worker="w2")], generator=generator)
-    assert dict(head.settings(built.facts))["CPU of the workers"] == "of a core at most: w1 97%, w2 31%"
+    assert dict(head.settings(built.facts))["CPU of the workers"] == "of a core at most: w1 97 %, w2 31 %"
     text = files.FORMATS["markdown"](built)
     assert shown(text, "What users felt")["in flight"] == "1‡"
     assert said(built, "worker w1 used over 90 % of a core for 5 seconds running")

@@ -85,7 +85,7 @@ def test_gates_and_ratios_set_the_exit_code(call: Call, run: Path) -> None:
     assert "gate success_share>=0.95@1: does not hold (0.9 at 1)" in done.stdout
     done = call(run, "--no-files", "--max-fail-ratio", "0.05", "--format", "csv")
     assert done.returncode == Exit.FAILED
-    assert "10.00% of the measured attempts failed; --max-fail-ratio allows 5.00%" in done.stderr
+    assert "10.00 % of the measured attempts failed; --max-fail-ratio allows 5.00 %" in done.stderr
     assert call(run, "--no-files", "--max-fail-ratio", "0.1").returncode == Exit.OK
 
 

@@ -111,7 +111,7 @@ def test_failures_are_a_drift_too(drifting: Built) -> None:
     found = soak_of(drifting)
     failed = found["buckets"][4]["failed"]
     assert found["reasons"][-1] == (
-        f"{failed / 900:.1%} of the attempts failed in the last whole hour, 0.0% in the first; so since 4 h"
+        f"{failed / 900 * 100:.1f} % of the attempts failed in the last whole hour, 0.0 % in the first; so since 4 h"
     )
 
 
@@ -137,7 +137,7 @@ def test_a_steady_soak_says_so_and_what_it_would_have_seen(tmp_path: Path) -> No
     """Three hours of the same."""
     found = soak_of(building.compute(made(tmp_path, 3)))
     assert (found["verdict"], len(found["reasons"])) == ("steady", 1)
-    assert found["reasons"][0].startswith("no percentile of TTFT or ITL changed by 5% or more")
+    assert found["reasons"][0].startswith("no percentile of TTFT or ITL changed by 5 % or more")
 
 
 def test_an_hour_that_stood_out_is_no_drift(tmp_path: Path) -> None:
@@ -180,7 +180,8 @@ def test_failures_that_came_and_went_are_told(tmp_path: Path) -> None:
     share = found["buckets"][1]["failed"] / 900
     assert found["verdict"] == "steady"
     assert found["reasons"][0] == (
-        f"{share:.1%} of the attempts failed in the hour from 1 h, 0.0% in the first; not in the last whole hour"
+        f"{share * 100:.1f} % of the attempts failed in the hour from 1 h, 0.0 % in the first; "
+        "not in the last whole hour"
     )
 
 
@@ -220,7 +221,7 @@ def test_restarts_and_memory_are_told(tmp_path: Path) -> None:
     assert found["notes"][0].startswith("the engine began anew 1 time (seen again after 1 h 30 min)")
     assert any(w.startswith(GROWN) for w in built.warnings)
     assert any(
-        "under 20% was left at the fullest moment: of the memory of GPU 0 18% (66.0 of 80.0 GiB used); " in word
+        "under 20 % was left at the fullest moment: of the memory of GPU 0 18 % (66.0 of 80.0 GiB used); " in word
         for word in built.warnings
     )
 
@@ -399,11 +400,11 @@ def line(*changes: float | None) -> judge.Line:
 @pytest.mark.parametrize(
     ("changes", "ended_by", "word", "reason"),
     [
-        ((0.3, 0.02, 0.1, 0.2), "window", "drifts", "rose by 20% (+19% to +21%), from 100.0 to 120.0 ms in"),
+        ((0.3, 0.02, 0.1, 0.2), "window", "drifts", "rose by 20 % (+19 % to +21 %), from 100.0 to 120.0 ms in"),
         ((0.3, 0.02, 0.1, 0.2), "window", "drifts", "in the last whole hour; so since 3 h"),
-        ((-0.1,), "window", "drifts", "fell by 10% (-11% to -9%), from 100.0 to 90.0 ms in the last whole"),
-        ((0.3, 0.1, 0.0), "window", "steady", "30% higher in the hour from 1 h, and 1 more; not in the last whole"),
-        ((0.04, 0.03), "window", "steady", "a change of over 4% would have been seen"),
+        ((-0.1,), "window", "drifts", "fell by 10 % (-11 % to -9 %), from 100.0 to 90.0 ms in the last whole"),
+        ((0.3, 0.1, 0.0), "window", "steady", "30 % higher in the hour from 1 h, and 1 more; not in the last whole"),
+        ((0.04, 0.03), "window", "steady", "a change of over 4 % would have been seen"),
         ((0.3, None), "window", "too short to say", "the last whole hour has too few requests to be compared"),
         ((0.0,), "failures", "drifts", "too many failures in a row ended the soak before its time"),
     ],
@@ -428,7 +429,9 @@ def test_who_is_called_steady_was_seen_closely(high: float, word: str) -> None:
     failures = judge.Line("failures", False, 0.01, (None,), (0.0,), 0.0)
     found = judge.judge(cut, [told], failures)
     assert found.word == word
-    assert ("a change of 25% cannot be ruled out: the p50 of TTFT (-20% to +26%)" in found.reasons[0]) is (high > 0.25)
+    assert ("a change of 25 % cannot be ruled out: the p50 of TTFT (-20 % to +26 %)" in found.reasons[0]) is (
+        high > 0.25
+    )
 
 
 def test_intervals_are_wrong_as_seldom_as_they_say() -> None:

@@ -273,7 +273,7 @@ def test_a_soak_is_shown_hour_by_hour(tmp_path: Path) -> None:
     step = view.steps[1]
     assert (step.part_s, sorted(step.parts), step.latest) == (3600.0, [0, 2, 3], 2)
     assert show.through(step, SOAK) == (
-        "hour 3 of 4: TTFT p95 130 ms, 100 ms in the first (+30%); failed 5.0%, 0.0% in the first"
+        "hour 3 of 4: TTFT p95 130 ms, 100 ms in the first (+30 %); failed 5.0 %, 0.0 % in the first"
     )
     line = show.line(view, SOAK)
     assert "window 3 h of 4 h" in line

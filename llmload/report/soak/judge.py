@@ -99,15 +99,15 @@ def _drifts(cut: Cut, line: Line) -> str:
     assert change is not None  # noqa: S101  (for the type checker: one that moved has a change)
     word = "rose" if change.change > 0 else "fell"
     return (
-        f"{line.name} {word} by {abs(change.change):.0%} ({interval(change)}), from {line.first:,.1f} to "
+        f"{line.name} {word} by {abs(change.change) * 100:.0f} % ({interval(change)}), from {line.first:,.1f} to "
         f"{line.values[-1]:,.1f} ms in the last whole {cut.noun}; so since {_when(cut, since)}"
     )
 
 
 def _fails(cut: Cut, line: Line) -> str:
     return (
-        f"{line.values[-1] or 0:.1%} of the attempts failed in the last whole {cut.noun}, {line.first or 0:.1%} in the "
-        f"first; so since {_when(cut, line.since or 0)}"
+        f"{(line.values[-1] or 0) * 100:.1f} % of the attempts failed in the last whole {cut.noun}, "
+        f"{(line.first or 0) * 100:.1f} % in the first; so since {_when(cut, line.since or 0)}"
     )
 
 
@@ -122,17 +122,18 @@ def _stood_out(cut: Cut, line: Line) -> str:
     end = f"not in the last whole {cut.noun}"
     if line.changes[-1] is None:
         end = f"the last whole {cut.noun} has too few requests to be compared"
+    change = _change(line, most)
     return (
-        f"{line.name} was {abs(_change(line, most)):.0%} {'higher' if _change(line, most) > 0 else 'lower'} in the "
-        f"{cut.noun} from {_when(cut, most)}{more}; {end}"
+        f"{line.name} was {abs(change) * 100:.0f} % {'higher' if change > 0 else 'lower'} in the {cut.noun} "
+        f" from {_when(cut, most)}{more}; {end}"
     )
 
 
 def _failed_once(cut: Cut, line: Line) -> str:
     most = max((place for place in range(len(line.changes)) if line.moved(place)), key=lambda at: _change(line, at))
     return (
-        f"{line.values[most] or 0:.1%} of the attempts failed in the {cut.noun} from {_when(cut, most)}, "
-        f"{line.first or 0:.1%} in the first; not in the last whole {cut.noun}"
+        f"{(line.values[most] or 0) * 100:.1f} % of the attempts failed in the {cut.noun} from {_when(cut, most)}, "
+        f"{(line.first or 0) * 100:.1f} % in the first; not in the last whole {cut.noun}"
     )
 
 
@@ -143,7 +144,9 @@ def _change(line: Line, place: int) -> float:
 
 def interval(change: Change) -> str:
     """An interval in words."""
-    return f"{change.low:+.0%} to {change.high:+.0%}" if change.high < math.expm1(10) else "no upper bound"
+    return (
+        f"{change.low * 100:+.0f} % to {change.high * 100:+.0f} %" if change.high < math.expm1(10) else "no upper bound"
+    )
 
 
 def _narrow(line: Line) -> bool:
@@ -155,8 +158,8 @@ def _steady(cut: Cut, lines: Sequence[Line]) -> str:
     known = [change for line in lines if line.judged and (change := line.changes[-1]) is not None]
     most = max(max(-change.low, change.high) for change in known)
     return (
-        f"no percentile of TTFT or ITL changed by {MATTERS:.0%} or more from the {cut.first} to the last whole "
-        f"{cut.noun}; in a p50 or p95 a change of over {most:.0%} would have been seen"
+        f"no percentile of TTFT or ITL changed by {MATTERS * 100:.0f} % or more from the {cut.first} to the last whole "
+        f"{cut.noun}; in a p50 or p95 a change of over {most * 100:.0f} % would have been seen"
     )
 
 
@@ -170,6 +173,6 @@ def _wide(cut: Cut, lines: Sequence[Line]) -> str:
         f"{line.name} ({interval(change) if (change := line.changes[-1]) else 'too few requests'})" for line in lines
     ]
     return (
-        f"a change of {NARROW:.0%} cannot be ruled out: {', '.join(told)}; hold the load for longer, or make the "
-        "buckets longer (--bucket)"
+        f"a change of {NARROW * 100:.0f} % cannot be ruled out: {', '.join(told)}; hold the load for longer, or make "
+        "the buckets longer (--bucket)"
     )

@@ -92,14 +92,14 @@ def warnings(found: Sequence[Memory]) -> Iterator[str]:
     if grown:
         yield f"memory grew through the soak: {', '.join(grown)}"
     little = [
-        f"of {item.name} {item.headroom:.0%} ({item.most / GIB:.1f} of {(item.total or 0) / GIB:.1f} GiB used)"
+        f"of {item.name} {item.headroom * 100:.0f} % ({item.most / GIB:.1f} of {(item.total or 0) / GIB:.1f} GiB used)"
         for item in found
         if item.headroom is not None and item.headroom < HEADROOM
     ]
     if little:
         yield (
-            f"under {HEADROOM:.0%} was left at the fullest moment: {', '.join(little)}; an engine that takes its cache "
-            "beforehand leaves so little on purpose"
+            f"under {HEADROOM * 100:.0f} % was left at the fullest moment: {', '.join(little)}; an engine that takes "
+            "its cache beforehand leaves so little on purpose"
         )
 
 

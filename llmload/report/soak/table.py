@@ -125,7 +125,7 @@ FORMULAS = [
     (
         "change",
         "change",
-        f"percentile / that of the first full hour (part) - 1; !: {judge.MATTERS:.0%} or more for certain",
+        f"percentile / that of the first full hour (part) - 1; !: {judge.MATTERS * 100:.0f} % or more for certain",
     ),
     (
         "certain",
