@@ -125,7 +125,7 @@ def _stood_out(cut: Cut, line: Line) -> str:
     change = _change(line, most)
     return (
         f"{line.name} was {abs(change) * 100:.0f} % {'higher' if change > 0 else 'lower'} in the {cut.noun} "
-        f" from {_when(cut, most)}{more}; {end}"
+        f"from {_when(cut, most)}{more}; {end}"
     )
 
 
