@@ -1,5 +1,7 @@
 """Sentences for people whose endpoint cannot be measured: what happened, in whose words, and what to do. Pure."""
 
+import re
+
 from llmload.exits import Exit, Stop
 from llmload.record.record import RequestRecord
 from llmload.send.settings import Sending
@@ -17,7 +19,7 @@ CONNECTING: tuple[tuple[tuple[str, ...], str], ...] = (
 
 def stop(sentence: str) -> Stop:
     """The endpoint cannot be measured."""
-    return Stop(sentence, Exit.UNMEASURABLE)
+    return Stop(re.sub(r"(?<!\.)\.;", ";", sentence), Exit.UNMEASURABLE)  # a server's words end with a full stop
 
 
 def unreachable(base_url: str, words: str) -> Stop:
@@ -92,7 +94,10 @@ def still_loading(base_url: str, seconds: float, words: str) -> Stop:
 
 def refused(sending: Sending, record: RequestRecord) -> Stop:
     """A refusal that is about nothing we could change."""
-    return stop(f"{sending.base_url}: the server refuses a plain request: {said(record)}")
+    return stop(
+        f"{sending.base_url}: the server refuses a plain request: {said(record)}; its log may say why, and "
+        "llmload probe shows one request in detail"
+    )
 
 
 def said(record: RequestRecord) -> str:
