@@ -12,11 +12,16 @@ from llmload.exits import Stop
 from llmload.load import kept, reading
 from llmload.load.mix import Mix
 from llmload.load.scenario import Scenario
-from llmload.record import leaks, pack, runfolder
+from llmload.record import leaks, pack, runfolder, samples
 from llmload.record.pack import Packed
 
 KEYS = ("OPENAI_API_KEY", "HF_TOKEN")
 """Variables whose values are looked for, beside the scenario's key_env and all that are called so."""
+
+NAMING = (
+    runfolder.RUN, runfolder.LOG, samples.GPU, samples.SERVER, "report.md", "report.html",
+)  # fmt: skip
+"""Files in which hosts, addresses and paths are named."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +117,8 @@ def told(archive: Path, packed: list[Packed], others: list[str]) -> str:
         note = f"   without {item.answers:,} answers" if item.answers else ""
         size = room.size(item.bytes) if item.bytes >= 1000 else f"{item.bytes} B"
         lines.append(f"  {item.name:<{width}}  {size:>9}{note}")
-    lines += ["", "No key and no password was found in it. It names hosts, addresses and paths: run.json, locust.log."]
+    naming = [item.name for item in packed if item.name in NAMING]
+    lines += ["", f"No key and no password was found in it. It names hosts, addresses and paths: {', '.join(naming)}."]
     if others:
         lines.append(f"Left out: {', '.join(others)}.")
     return "\n".join(lines)

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from llmload.cli import run
-from llmload.exits import Stop
+from llmload.exits import Exit, Stop
 from llmload.load import kept, options, reading, sequence
 from llmload.load.mix import Mix
 from llmload.record import prompts, runfolder
@@ -45,7 +45,7 @@ def main(args: Namespace) -> int:
         raise Stop("--by-hand: a run is repeated by its plan; use llmload run --web --by-hand")
     path = kept.find(args.run)
     if path is None or path.name != kept.RUN or kept.read(path).run is None:
-        raise Stop(f"{args.run}: no run folder: expected one with the {kept.RUN} of a run in it")
+        raise Stop(f"{args.run}: no run folder: expected one with the {kept.RUN} of a run in it", Exit.UNJUDGED)
     before = runfolder.read_run(path.parent)
     prompts.read(path.parent)  # one that is damaged is told now, not after an hour of load
     args.scenario = str(path.parent)

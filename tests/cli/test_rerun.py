@@ -175,7 +175,6 @@ def test_without_its_data_file_a_run_is_refused(done: Done, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("rerun", "mixed", "--host", "http://127.0.0.1:9"), "mixed: no run folder"),
         (("rerun", "RUN", "--worker", "--master-host", "x"), "--worker: a worker has everything from its master"),
         (("rerun", "RUN", "--web", "--by-hand", "--host", "http://127.0.0.1:9"), "--by-hand: a run is repeated by"),
         (("rerun", "RUN", "--round", "256", "--host", "http://127.0.0.1:9"), "round (from the command line): expected"),
@@ -192,6 +191,25 @@ def test_wrong_usage_is_one_sentence_and_code_2(
     assert obey([folder if word == "RUN" else word for word in words]) == 2
     assert sentence in capsys.readouterr().err
     assert not list(empty.iterdir())
+
+
+def test_what_is_no_run_folder(empty: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Data that is missing is code 4, as of report, compare and pack."""
+    for words in (("rerun", "mixed", "--host", "http://127.0.0.1:9"), ("pack", "mixed"), ("report", "mixed")):
+        assert obey(list(words)) == 4
+        assert f"llmload {words[0]}: mixed: no " in capsys.readouterr().err
+    assert not list(empty.iterdir())
+
+
+def test_the_archive_tells_of_what_is_in_it(done: Done, empty: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which of its files name hosts; one that was left out is none of them."""
+    folder = str(done.away / done.first.name)
+    assert obey(["pack", folder, "--without", "locust.log", "--without", "report.html"]) == 0
+    out = capsys.readouterr().out
+    assert "It names hosts, addresses and paths: report.md, run.json, server.jsonl.\n" in out
+    assert "Left out: locust.log, prompts/, report.html." in out
+    (archive,) = empty.iterdir()
+    archive.unlink()
 
 
 def test_a_secret_in_a_run_is_refused_and_can_be_left_out(
