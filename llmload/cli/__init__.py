@@ -11,6 +11,7 @@ from typing import Protocol, cast
 
 from llmload import __version__
 from llmload.cli import outlet
+from llmload.cli.parser import Parser
 from llmload.exits import Exit, Stop
 
 COMMANDS = {
@@ -72,7 +73,7 @@ def obey(argv: list[str] | None) -> int:
         return Exit.USAGE
     try:
         command = cast("Command", importlib.import_module(f"llmload.cli.{name}"))
-        parser = argparse.ArgumentParser(prog=f"llmload {name}", description=COMMANDS[name], allow_abbrev=False)
+        parser = Parser(prog=f"llmload {name}", description=COMMANDS[name], allow_abbrev=False)
         command.add_arguments(parser)
         return int(command.main(parser.parse_args(words[1:])))
     except Stop as stop:
