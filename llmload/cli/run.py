@@ -33,6 +33,11 @@ WIDTH = 120
 """Columns of tables where there is no terminal to ask."""
 
 
+LATE = (
+    "Stopped when the run was over: nothing was cut, and the run is whole. Exit code 6 is the command's, not the run's."
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.add_argument(
@@ -180,19 +185,22 @@ def check_gates(texts: Sequence[str], scenario: Scenario) -> None:
     """Gates are read before anything is sent. Raises Stop(USAGE) for one that the scenario's rows can never hold."""
     from llmload.report import gates
 
-    classes = ["all", *(item.name for item in scenario.classes)]
-    steps = [rate if users is None else users for users, rate in scenario.load.levels]
     for text in texts:
         gate = gates.parse(text)
-        if gate.workload not in classes:
-            raise Stop(
-                f"--gate {text!r}: the scenario has no class {gate.workload!r}; expected one of: {', '.join(classes)}"
-            )
         if gate.figure[0] == "from_schedule" and scenario.load.kind != "rate":
             raise Stop(f"--gate {text!r}: only a load by rate has a schedule; expected e2e_ms or ttft_ms")
-        if gate.step is not None and gate.step not in steps:
-            there = ", ".join(f"{step:g}" for step in dict.fromkeys(steps))
-            raise Stop(f"--gate {text!r}: the scenario has no step of {gate.step:g}; expected one of: {there}")
+        check_row(f"--gate {text!r}", gate.workload, gate.step, scenario)
+
+
+def check_row(where: str, workload: str, level: float | None, scenario: Scenario) -> None:
+    """Raises Stop(USAGE) for a class or a level, if one is named, that no row of the scenario can have."""
+    classes = ["all", *(item.name for item in scenario.classes)]
+    if workload not in classes:
+        raise Stop(f"{where}: the scenario has no class {workload!r}; expected one of: {', '.join(classes)}")
+    levels = [rate if users is None else users for users, rate in scenario.load.levels]
+    if level is not None and level not in levels:
+        there = ", ".join(f"{step:g}" for step in dict.fromkeys(levels))
+        raise Stop(f"{where}: the scenario has no step of {level:g}; expected one of: {there}")
 
 
 def plan(args: Namespace, scenario: Scenario, again: int | None) -> int:
@@ -270,9 +278,11 @@ def perform(  # noqa: PLR0913
     Raises Stop if no load began.
 
     If it is to be brief, only the picture of the load that goes on is shown, and what went wrong. `interrupts` tells
-    whether somebody wanted it to stop, also where that came too late to cut anything.
+    whether somebody wanted it to stop, also where that came too late to cut anything; whoever passes it gets the
+    code of the run alone, and else it is 6 then.
     """
     console = screen()
+    own = interrupts is None
     interrupts = interrupts or attend.Interrupts()
     with interrupts.counted():
         folder = folder_for(args, scenario)
@@ -296,7 +306,10 @@ def perform(  # noqa: PLR0913
         verdict = settle(args, console, folder, code, interrupted=before > 0, brief=brief)
         if (folder / runfolder.RUN).exists():
             behind(console, folder)
-        return max(verdict, Exit.INCOMPLETE) if interrupts.count > before else verdict
+        if not own or not interrupts.count or verdict == Exit.INCOMPLETE:
+            return verdict
+        console.print(LATE, style="yellow", highlight=False, markup=False, soft_wrap=not console.is_terminal)
+        return Exit.INCOMPLETE
 
 
 def screen() -> Console:

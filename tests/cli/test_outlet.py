@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from llmload.cli import launch, outlet, run
+from llmload.cli import attend, launch, outlet, run
 from llmload.load import reading
 from tests.cli.commands import quick
 
@@ -42,9 +42,9 @@ def test_ctrl_c_while_a_command_works_is_one_sentence_and_code_6() -> None:
 
 @pytest.mark.parametrize(("times", "code"), [(0, 0), (1, 6)])
 def test_ctrl_c_while_the_report_is_written(
-    times: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    times: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The report is finished, and the code is 6; a second one ends it."""
+    """The report is finished, the code is 6 though the run is whole, and that is said; a second one ends it."""
     written: list[int] = []
 
     def settle(*_args: object, interrupted: bool, brief: bool) -> int:
@@ -62,6 +62,13 @@ def test_ctrl_c_while_the_report_is_written(
     args = parser.parse_args([str(quick(tmp_path)), "--run-folder", str(tmp_path / "x")])
     assert run.perform(args, reading.load(args.scenario), "http://127.0.0.1:9", []) == code
     assert written
+    late = "Stopped when the run was over: nothing was cut, and the run is whole. Exit code 6 is the command's, not"
+    assert (late in capsys.readouterr().out) == (code == 6)
+    args.run_folder = str(tmp_path / "of-several")
+    interrupts = attend.Interrupts()
+    assert run.perform(args, reading.load(args.scenario), "http://127.0.0.1:9", [], interrupts=interrupts) == 0
+    assert interrupts.count == times
+    assert late not in capsys.readouterr().out
     times = 2
     args.run_folder = str(tmp_path / "y")
     with pytest.raises(KeyboardInterrupt):
