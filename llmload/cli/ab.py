@@ -9,14 +9,13 @@ from argparse import Namespace
 from pathlib import Path
 
 from llmload.cli import asking, attend, compare, run
-from llmload.cli.contest import Contest
+from llmload.cli.contest import FOR_BOTH, OF_SIDE, SCENARIO, Contest
+from llmload.cli.parser import Parser
 from llmload.exits import Exit, Stop
 from llmload.load import forecast, options
 from llmload.record import rounds
 from llmload.record.rounds import SIDES
 
-OF_SIDE = ("model", "set", "gpu", "server-metrics", "server-log")
-"""Options of a run that each side may have for itself."""
 NOT_HERE = {"--load", "--run-folder", "--observer-check", "--no-report"}
 """Options of a run that make no sense for several."""
 
@@ -28,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("scenario", nargs="?", default="mixed", help="scenario file, or the name of a shipped one (mixed)")
     add("--baseline", metavar="URL", help="the endpoint that is there")
     add("--candidate", metavar="URL", help="the endpoint that is said to be better")
+    add("-H", "--host", metavar="URL", help=argparse.SUPPRESS)
     add("--rounds", type=int, default=3, metavar="N", help="runs of each side; a verdict needs three (3)")
     add("--pause", default="5s", metavar="TIME", help="between two runs, so that none disturbs the next (5s)")
     add("--resume", metavar="FOLDER", type=Path, help="go on with an ab that was stopped: FOLDER alone is enough")
@@ -50,12 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: Namespace) -> int:
     """Check all that can be checked, run the rounds, ask for answers if that is wanted, compare."""
+    if args.host:
+        raise Stop("--host: there are two endpoints here: name them with --baseline URL and --candidate URL")
     if args.resume is not None and not (args.baseline or args.candidate):
         args = again(args.resume)
     contest = Contest(args)
     asking.check(args, contest.scenario)
-    if not args.no_compare:
-        compare.asked(args)  # what is wrong there is told before hours have passed
+    check_compared(args, contest)
     if args.dry_run:
         print(f"{contest.plan()}\n\nOne of these runs:\n\n{forecast.of(contest.scenario)}")
         return Exit.OK
@@ -64,6 +65,24 @@ def main(args: Namespace) -> int:
             return perform(args, contest)
     finally:
         contest.let_go()
+
+
+def check_compared(args: Namespace, contest: Contest) -> None:
+    """Raises Stop(USAGE) for what the comparison could not do, before hours have passed."""
+    wanted = compare.asked(args)
+    if args.review_sheet and args.resume is not None:
+        asking.check_no_sheet(contest.folder)
+    claim = wanted.claim
+    asked = [("--concurrency", wanted.level, "all"), ("--workload", None, wanted.workload or "all")]
+    if claim is not None:
+        level = None if wanted.level is not None else claim.concurrency
+        workload = None if wanted.workload is not None else claim.workload
+        where = args.claim.strip() if args.claim.strip().lower().endswith(".toml") else f"--claim {args.claim!r}"
+        asked.append((where, level, workload or "all"))
+    asked += [(f"--gate {gate.text!r}", gate.level, gate.workload) for gate in wanted.gates]
+    for where, level, workload in asked:
+        for scenario in contest.scenarios.values():
+            run.check_row(where, workload, level, scenario)
 
 
 def perform(args: Namespace, contest: Contest) -> int:
@@ -103,6 +122,13 @@ def again(folder: Path) -> Namespace:
             f"{folder / rounds.FILE}: does not tell the whole command (passwords are not kept); type it again with "
             "--resume"
         )
-    parser = argparse.ArgumentParser(prog="llmload ab", allow_abbrev=False)
+    parser = Parser(prog="llmload ab", allow_abbrev=False)
     add_arguments(parser)
+    new = parser.parse_args(run.typed()[2:])
+    for name in FOR_BOTH:
+        if getattr(new, name.replace("-", "_")):
+            own = f"; --baseline-{name} and --candidate-{name} can be added" if name in OF_SIDE else ""
+            raise Stop(
+                f"--{name}: what is for both is settled in {folder / SCENARIO}, from which all rounds are made{own}"
+            )
     return parser.parse_args([*map(str, words[2:]), *run.typed()[2:]])

@@ -1,31 +1,24 @@
 """The options with which answers are asked for and judged, and what they do: for `llmload ab` and `llmload compare`.
 
-Asking is done in a process of its own (`questioning`), because it needs gevent, which would take the ends of the
-runs that `llmload ab` starts.
+Asking is done in a process of its own (`questioning`).
 """
 
 import argparse
-import multiprocessing
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llmload.cli import scorer
-from llmload.exits import Exit, Stop
+from llmload.cli import aside, scorer
+from llmload.exits import Stop
 from llmload.load import options
 from llmload.load.scenario import Scenario
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
     from llmload.answers.known import Known
     from llmload.answers.review import Reviewed
     from llmload.cli.questioning import Job
     from llmload.compare.answering.answering import Answers, Wanted
 
-ENDING_S = 3.0
-"""How long the process that asks may take to end: Ctrl-C has reached it as well, what else ends us has not."""
 SHEET, KEY, PAGE = "review.csv", "review-key.csv", "review.html"
 
 
@@ -123,7 +116,20 @@ def reviewed(path: Path) -> "Reviewed":
     """What a filled sheet says. Raises Stop(USAGE)."""
     from llmload.answers import review
 
-    return review.read(text_of(path), text_of(path.parent / KEY), str(path))
+    sheet, key = text_of(path), path.parent / KEY
+    try:
+        return review.read(sheet, text_of(key), str(path))
+    except Stop as stop:
+        if key.is_file():
+            raise
+        raise Stop(f"--review {path}: its key must lie beside it: {stop.message}") from None
+
+
+def check_no_sheet(folder: Path) -> None:
+    """Raises Stop(USAGE) if a sheet lies in the folder: it may be filled, and is never overwritten."""
+    there = next((folder / name for name in (SHEET, PAGE, KEY) if (folder / name).exists()), None)
+    if there is not None:
+        raise Stop(f"{there}: is there already; it may be filled, so move it before a new one")
 
 
 def write_sheet(answers: "Answers | None", folder: Path) -> list[Path]:
@@ -158,21 +164,7 @@ def ask(folder: Path, args: Namespace, baseline: Scenario, candidate: Scenario) 
     from llmload.cli.questioning import perform
 
     job = planned(folder, args, (baseline, candidate))
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=perform, args=(job, theirs))
-    child.start()
-    theirs.close()
-    try:
-        listen(ours)
-    except KeyboardInterrupt:
-        raise Stop("stopped while asking for answers; what came is in answers.jsonl", Exit.INCOMPLETE) from None
-    finally:
-        child.join(ENDING_S)
-        if child.is_alive():
-            child.kill()
-            child.join()
-        ours.close()
+    aside.run(perform, job, "stopped while asking for answers; what came is in answers.jsonl")
     return job.path
 
 
@@ -215,22 +207,3 @@ def reach(args: Namespace) -> dict[str, Any]:
     }
     timeout = getattr(args, "connect_timeout", None)
     return found if not timeout else {**found, "connect_timeout": options.seconds(timeout, "--connect-timeout")}
-
-
-def listen(ours: "Connection[Any, Any]") -> None:
-    """Show what the asking process tells until it has ended. Raises the Stop that it ended with."""
-    shown = sys.stdout.isatty()
-    while True:
-        try:
-            kind, *told = ours.recv()
-        except EOFError:
-            raise Stop("the process that asks for answers ended by itself", Exit.INCOMPLETE) from None
-        if kind == "done":
-            return
-        if kind == "stop":
-            raise Stop(told[0], Exit(told[1]))
-        if kind == "say":
-            sys.stdout.write(("\r\033[K" if shown else "") + f"{told[0]}\n")
-        elif shown:
-            sys.stdout.write(f"\r\033[K{told[0]}")
-        sys.stdout.flush()

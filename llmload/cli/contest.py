@@ -6,7 +6,6 @@ sides get the same texts whatever their tokenizers are. Knows nothing of what is
 
 import argparse
 import os
-import socket
 import sys
 import textwrap
 import time
@@ -18,7 +17,7 @@ from typing import Any
 import orjson
 from rich.console import Console
 
-from llmload.cli import attend, quiet, run
+from llmload.cli import aside, asking, attend, looking, quiet, run
 from llmload.exits import Exit, Stop
 from llmload.load import forecast, kept, options, reading
 from llmload.load.scenario import Scenario
@@ -36,8 +35,10 @@ LAST_ROUND = 255
 SHOWN = 200
 """Characters of a reason that is shown."""
 INDENT = "     "
-REACHED_S = 10.0
-"""How long an endpoint may take to be connected to, before the first run."""
+OF_SIDE = ("model", "set", "gpu", "server-metrics", "server-log")
+"""Options of a run that each side may have for itself."""
+FOR_BOTH = ("model", "steps", "rates", "duration", "set", "label", *options.LIMITS)
+"""Options that are in the scenario of all runs, once that is written."""
 
 
 class Contest:
@@ -73,8 +74,7 @@ class Contest:
             raise Stop(
                 f"round={self.scenario.round}: the last of these rounds would be above {LAST_ROUND}; begin lower"
             )
-        for side in SIDES:
-            run.read(self.words(side, 0, made=args.resume is not None), self.hosts[side])
+        self.scenarios = {side: self.first(side) for side in SIDES}
 
     # What is run
 
@@ -90,7 +90,7 @@ class Contest:
         """The options of one run, as of `llmload run`. `made`: whether the scenario of all runs is written already."""
         own = Namespace(**vars(self.args))
         if made:  # what is for both is in it
-            for name in ("model", "steps", "rates", "duration", "set", "label", *options.LIMITS):
+            for name in FOR_BOTH:
                 setattr(own, name.replace("-", "_"), None)
         own.model = getattr(self.args, f"{side}_model") or own.model
         own.set = [
@@ -113,6 +113,25 @@ class Contest:
         """The scenario of a side, with the lengths of prompts that are known now."""
         return run.read(self.words(side, 0), self.hosts[side])
 
+    def first(self, side: str) -> Scenario:
+        """The scenario of a side before its first run. Raises Stop(USAGE) in the words that were typed."""
+        try:
+            return run.read(self.words(side, 0, made=self.args.resume is not None), self.hosts[side])
+        except Stop as stop:
+            raise Stop(self.of_side(side, stop.message), stop.code) from None
+
+    def of_side(self, side: str, sentence: str) -> str:
+        """A sentence of a run, with the options of the side where those were typed."""
+        words = looking.typed(side)
+        for name in OF_SIDE:
+            flag = name.replace("-", "_")
+            if getattr(self.args, f"{side}_{flag}") and not (name == "gpu" and self.args.gpu):  # else it is of either
+                words[f"--{name}"] = f"--{side}-{name}"
+        for text in getattr(self.args, f"{side}_set") or ():
+            key = text.partition("=")[0].strip()
+            words[f"{key} (from the command line)"] = f"{key} (from --{side}-set)"
+        return looking.renamed(sentence, words)
+
     def check_same(self) -> None:
         """Raises Stop(USAGE) if what is to be resumed had other endpoints."""
         for side in SIDES:
@@ -123,9 +142,10 @@ class Contest:
 
     def perform(self) -> int:
         """Run what has not been run yet; gives the highest exit code, or that of what ended it before its time."""
+        if self.args.resume is not None:
+            self.only_one()  # before anything is sent into the load of another
         if self.args.check_answers or not self.whole:
-            for side in SIDES:
-                self.reach(side)
+            self.look()
         self.begin()
         self.console.print(self.plan(), highlight=False, markup=False, soft_wrap=True)
         done = {(item.side, item.round): item for item in self.books.rounds}
@@ -144,11 +164,12 @@ class Contest:
             except KeyboardInterrupt:
                 code = Exit.INCOMPLETE
             codes.append(code)
-            if interrupts.count:
-                code = Exit.INCOMPLETE  # though the run itself may have come to its end
+            late = interrupts.count > 0 and code not in rounds.GONE
+            if late:
+                code = Exit.INCOMPLETE  # of the command: the run itself has come to its end
             if code in rounds.GONE:
                 codes = [code]
-                self.say(f"\nStopped there. This goes on with it:\n  llmload ab --resume {self.folder}", "yellow")
+                self.say(f"\n{goes_on(code, late=late)}:\n  llmload ab --resume {self.folder}", "yellow")
                 break
         else:
             self.books.ended_at = clock.now()
@@ -161,18 +182,13 @@ class Contest:
         there = {(item.side, item.round) for item in self.books.rounds if item.whole}
         return there.issuperset(rounds.order(self.args.rounds))
 
-    def reach(self, side: str) -> None:
-        """Raises Stop(UNMEASURABLE) if nobody listens there: the candidate's turn comes late, and it may be night."""
-        there = target.resolve(self.hosts[side])
-        if self.args.proxy:
-            return
-        try:
-            socket.create_connection((there.host, there.port), REACHED_S).close()
-        except OSError as error:
-            why = error.strerror or error
-            raise Stop(
-                f"the {side} cannot be reached: {there.base_url}: {why}; start it, or mend --{side}", Exit.UNMEASURABLE
-            ) from error
+    def look(self) -> None:
+        """Raises Stop if one of both cannot be measured: the candidate's turn comes late, and it may be night."""
+        self.say("looking at both endpoints …", "dim")
+        sys.stdout.flush()
+        how = asking.reach(self.args)
+        sides = tuple(looking.Side(side, self.hosts[side], self.scenarios[side], how) for side in SIDES)
+        aside.run(looking.perform, sides, "stopped before the first run; nothing was recorded")
 
     def begin(self) -> None:
         """Make the folder, or tidy up the one that is resumed. Raises Stop."""
@@ -185,7 +201,7 @@ class Contest:
                 "command": all_hidden(run.typed()),
             }
             self.keep(self.scenario)
-        self.only_one()
+            self.only_one()
         if self.args.resume is not None:
             self.books.rounds = [item for item in self.books.rounds if item.whole]
             self.books.ended_at = None
@@ -251,8 +267,10 @@ class Contest:
                 args, scenario, self.hosts[side], run.typed(), brief=True, behind=behind, interrupts=interrupts
             )
         except Stop as stop:
-            of_side = stop.message.replace("--host", f"--{side}").replace("--model", f"--{side}-model")
-            print(f"llmload ab: {of_side}", file=sys.stderr)
+            if interrupts.count:
+                print("llmload ab: stopped before the load of this run began", file=sys.stderr)
+            else:
+                print(f"llmload ab: {self.of_side(side, stop.message)}", file=sys.stderr)
             code = stop.code
         if not made:
             return code, None
@@ -304,6 +322,20 @@ class Contest:
         if not self.args.dry_run:
             lines.append(f"in {self.folder}")
         return "\n".join(lines)
+
+
+def goes_on(code: int, *, late: bool) -> str:
+    """The words before the command that goes on with what was stopped. `late`: the run before was over already."""
+    if late:
+        return (
+            "Stopped there: that run was over, is whole and counts; exit code 6 is the command's. This goes on with it"
+        )
+    if code == Exit.INCOMPLETE:
+        return "Stopped there. This goes on with it"
+    return (
+        "Stopped there. Mend what is told above; then this goes on with it, also with further options of a side, as "
+        "--candidate-model"
+    )
 
 
 def result(folder: Path, seconds: float) -> list[tuple[str, str]]:

@@ -4,10 +4,7 @@ Temperature 0, no unique heads, a few in flight, no clock. First the baseline, t
 again: what it does not repeat itself, no candidate can be blamed for.
 """
 
-import multiprocessing
-import os
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from llmload import plain
 from llmload.answers import known
 from llmload.answers.known import Known
+from llmload.cli import aside, looking
 from llmload.exits import Exit, Stop
 from llmload.load.call import Call
 from llmload.load.mix import Mix
@@ -24,6 +22,7 @@ from llmload.load.scenario import Limits, Scenario
 from llmload.record import answers
 from llmload.record.answers import Row, Side
 from llmload.record.record import RequestRecord, Tags
+from llmload.record.rounds import SIDES
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -119,24 +118,8 @@ def plainly(call: Call) -> Call:
 
 def perform(job: Job, told: "Connection[Any, Any]") -> None:
     """The whole process: what it has to say goes through the pipe, a Stop too."""
-    threading.Thread(target=leave_with_parent, daemon=True).start()
-    try:
+    with aside.telling(told):
         run(job, told)
-        told.send(("done",))
-    except Stop as stop:
-        told.send(("stop", stop.message, int(stop.code)))
-    except KeyboardInterrupt:
-        told.send(("stop", "stopped while asking for answers", int(Exit.INCOMPLETE)))
-    except BrokenPipeError:
-        return  # nobody listens any more
-
-
-def leave_with_parent() -> None:
-    """End this process when the one that started it has gone: answers may be waited for for long."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(Exit.INCOMPLETE)
 
 
 def run(job: Job, told: "Connection[Any, Any]") -> None:
@@ -194,26 +177,12 @@ def answered(job: Job, at: int, side: Side, asked: list[Question], told: "Connec
 
 def settled(job: Job, at: int, told: "Connection[Any, Any]") -> tuple[Any, str | None]:
     """How to send to a side (a `Sending`), and the key: by the first part of a preflight. Raises Stop."""
-    from llmload.send import preflight
-    from llmload.send.asking import Asker
-    from llmload.send.findings import Findings
-    from llmload.send.look import Look
-    from llmload.send.short import ask_short
-    from llmload.send.target import resolve
-
-    scenario, target = job.scenarios[at], resolve(job.hosts[at])
+    scenario = job.scenarios[at]
     limits = {name: max(getattr(scenario.limits, name), patience) for name, patience in asdict(PATIENCE).items()}
     scenario = replace(scenario, temperature=0.0, limits=Limits(**limits))
-    options = preflight.SendOptions(model=job.models[at], **job.options)
-    sending = preflight.first_settings(scenario, target, options)
-    key = os.environ.get(scenario.key_env) or None
-    found = Findings(target.base_url, sending.model, streaming=scenario.stream, limit_field=sending.limit_field)
-    deadline = time.monotonic() + scenario.ready_timeout_s
-    with Asker(sending, key) as asker:
-        look = Look(scenario, target, sending, key, asker, lambda line: told.send(("say", line)), found, deadline)
-        preflight.choose_model(look, options.model or scenario.model)
-        ask_short(look, learn=False)
-    return look.sending, key
+    options = {"model": job.models[at], **job.options}
+    side = looking.Side(SIDES[at], job.hosts[at], scenario, options)
+    return looking.look(side, lambda line: told.send(("say", line)))
 
 
 def tags(call: Call) -> Tags:

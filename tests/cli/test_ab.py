@@ -23,6 +23,7 @@ from llmload.load import reading
 from llmload.load.scenario import Scenario
 from llmload.record import rounds, runfolder
 from tests.cli.commands import quick
+from tests.send.endpoint import Script, serving
 
 A, B = "http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"
 BOTH = ("quick.toml", "--baseline", A, "--candidate", B, "--no-compare", "--pause", "0")
@@ -34,6 +35,7 @@ class Played:
 
     codes: list[int] = field(default_factory=list)
     asked: list[tuple[Namespace, Scenario, str]] = field(default_factory=list)
+    before: list[Callable[[], None]] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
 
     def __call__(
@@ -55,6 +57,8 @@ class Played:
     def play(self, args: Namespace, scenario: Scenario, host: str, behind: run.Behind) -> int:
         """The run itself."""
         self.asked.append((args, scenario, host))
+        if self.before:
+            self.before.pop(0)()
         code = self.codes.pop(0) if self.codes else 0
         if code == 3:
             raise Stop("no such host: mend --host, or name one with --model", Exit.UNMEASURABLE)
@@ -83,7 +87,7 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
     """No run is real, and both endpoints are there."""
     found = Played()
     monkeypatch.setattr(run, "perform", found)
-    monkeypatch.setattr(contest.Contest, "reach", lambda *_args: None)
+    monkeypatch.setattr(contest.Contest, "look", lambda *_args: None)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["llmload", "ab", *BOTH])
     quick(tmp_path)
@@ -160,6 +164,54 @@ def test_other_texts_on_one_side_are_fitted_for_it(played: Played) -> None:
     assert [fit for _, fit in fits] == [True, True, False, True]
 
 
+def test_how_it_goes_on_behind_an_endpoint_that_failed(
+    played: Played, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the same way it would fail again; a side's options may be added, those of both are settled."""
+    played.codes = [0, 3]
+    assert obey(["ab", *BOTH]) == 3
+    assert (
+        "Mend what is told above; then this goes on with it, also with further options of a" in capsys.readouterr().out
+    )
+    books = rounds.read(folder())
+    books.about["command"] = ["llmload", "ab", *BOTH]
+    books.write(folder())
+    more = ["ab", "--resume", str(folder()), "--candidate-model", "x"]
+    monkeypatch.setattr("sys.argv", ["llmload", *more])
+    assert obey(more) == 0
+    assert [scenario.model for _, scenario, _ in played.asked] == [None, None, "x", "x", None, None, "x"]
+    more[3:] = ["--model", "x"]
+    monkeypatch.setattr("sys.argv", ["llmload", *more])
+    assert obey(more) == 2
+    settled = f"--model: what is for both is settled in {folder()}/scenario.json, from which all rounds are made; "
+    assert capsys.readouterr().err == f"llmload ab: {settled}--baseline-model and --candidate-model can be added\n"
+
+
+def test_a_sheet_that_is_there_is_told_before_further_rounds(
+    played: Played, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may be filled, and is not written over."""
+    played.codes = [0, 6]
+    assert obey(["ab", *BOTH]) == 6
+    (folder() / "review.csv").touch()
+    assert obey(["ab", *BOTH, "--resume", str(folder()), "--check-answers", "--review-sheet", "3"]) == 2
+    assert "review.csv: is there already; it may be filled" in capsys.readouterr().err
+    assert len(played.asked) == 2
+
+
+def test_a_run_that_was_stopped_before_its_load(played: Played, capsys: pytest.CaptureFixture[str]) -> None:
+    """The rounds before it are recorded, so nobody says that nothing was."""
+
+    def stopped() -> None:
+        signal.raise_signal(signal.SIGTERM)
+        raise Stop("stopped before the load began; nothing was recorded", Exit.INCOMPLETE)
+
+    played.before = [lambda: None, stopped]
+    assert obey(["ab", *BOTH]) == 6
+    assert told() == [("b", 0, 0)]
+    assert capsys.readouterr().err == "llmload ab: stopped before the load of this run began\n"
+
+
 def test_what_ends_it_is_told_also_behind_a_run_that_was_degraded(
     played: Played, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -173,11 +225,15 @@ def test_what_ends_it_is_told_also_behind_a_run_that_was_degraded(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_run_that_ends_by_itself_all_the_same_is_the_last_one(played: Played, number: int) -> None:
+def test_a_run_that_ends_by_itself_all_the_same_is_the_last_one(
+    played: Played, number: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Whoever interrupts while a run is being finished wants no more of them; the run itself is a round."""
     played.meanwhile = lambda: signal.raise_signal(number)
     assert obey(["ab", *BOTH]) == 6
     assert told() == [("b", 0, 0)]
+    said = "Stopped there: that run was over, is whole and counts; exit code 6 is the command's. This goes on with it:"
+    assert f"{said}\n  llmload ab --resume {folder()}\n" in capsys.readouterr().out
     assert rounds.read(folder()).ended_at is None
 
 
@@ -288,8 +344,25 @@ def test_the_plan_alone(played: Played, capsys: pytest.CaptureFixture[str]) -> N
         ((*BOTH, "--rounds", "0"), "--rounds: expected 1 to 100, got 0"),
         ((*BOTH, "--processes", "0"), "--processes: expected 1 or more"),
         ((*BOTH, "--pause", "soon"), "--pause: expected a duration"),
-        ((*BOTH, "--candidate-set", "nope=1"), "nope (from the command line): unknown key"),
-        ((*BOTH, "--candidate-gpu", "ftp://x"), "--gpu: expected a URL"),
+        ((*BOTH, "--candidate-set", "nope=1"), "nope (from --candidate-set): unknown key"),
+        ((*BOTH, "--host", A), "--host: there are two endpoints here: name them with --baseline URL and --candidate"),
+        (
+            (*BOTH, "--claim", "2x e2e_p95@99"),
+            "--claim '2x e2e_p95@99': the scenario has no step of 99; expected one of: 1, 2",
+        ),
+        ((*BOTH, "--claim", "2x e2e_p95 no", "--dry-run"), "no class 'no'; expected one of: all, short"),
+        ((*BOTH, "--claim", "claim.toml"), "ab: claim.toml: the scenario has no class 'long'"),
+        ((*BOTH, "--claim", "claim.toml", "--workload", "short"), "ab: claim.toml: the scenario has no step of 64"),
+        ((*BOTH, "--concurrency", "77"), "--concurrency: the scenario has no step of 77"),
+        ((*BOTH, "--workload", "nope", "--dry-run"), "--workload: the scenario has no class 'nope'"),
+        ((*BOTH, "--gate", "p95_e2e<=1.05@7"), "--gate 'p95_e2e<=1.05@7': the scenario has no step of 7"),
+        ((*BOTH, "--candidate-set", "load.steps=1", "--gate", "nope/p95_e2e<=1.05"), "no class 'nope'"),
+        ((*BOTH, "--candidate-set", "load.steps=1", "--concurrency", "2"), "no step of 2; expected one of: 1\n"),
+        (
+            (*BOTH, "--review-sheet", "3", "--check-answers", "--no-files"),
+            "--review-sheet writes files, and --no-files",
+        ),
+        ((*BOTH, "--candidate-gpu", "ftp://x"), "ab: --candidate-gpu: expected a URL"),
         ((*BOTH, "--candidate", "ftp://x"), "expected http or https"),
         ((*BOTH, "--resume", "."), "ab.json: cannot be read"),
         (("--resume", "nowhere"), "ab.json: cannot be read"),
@@ -306,6 +379,7 @@ def test_wrong_usage_is_one_sentence_and_code_2(
 ) -> None:
     """Before anything is sent, also of the side whose turn comes later."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-one-two-three")
+    Path("claim.toml").write_text('figure = "e2e_p95"\nfactor = 2\nconcurrency = 64\nworkload = "long"\n')
     assert obey(["ab", *words]) == 2
     found = capsys.readouterr().err
     assert found.startswith("llmload ab: ")
@@ -315,15 +389,46 @@ def test_wrong_usage_is_one_sentence_and_code_2(
     assert not Path("runs").exists()
 
 
-def test_an_endpoint_that_is_not_there_is_told_before_the_first_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "case",
+    [
+        (Script(), ("--candidate", B), r"connection refused .*; nobody listens there: start .*, or mend --candidate\n"),
+        (Script(html=True), (), r"an HTML page came back .*; mend --candidate: it is an API's address"),
+        (Script(key="k"), (), r"401: bad key: None; no key was sent; put it in the environment variable KEY_B\n"),
+        (Script(models=[{"id": "m"}, {"id": "n"}]), (), r"serves 2 models; name one with --candidate-model: m, n\n"),
+        (Script(answer=lambda _: 404), ("--candidate-model", "x"), r"on offer: m; name one with --candidate-model\n"),
+    ],
+)
+def test_both_endpoints_are_looked_at_before_the_first_run(
+    case: tuple[Script, tuple[str, ...], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The candidate's turn would come when nobody looks any more."""
+    """The candidate's turn would come when nobody looks any more; it costs one short request, and leaves nothing."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["llmload"])
     quick(tmp_path)
-    assert obey(["ab", *BOTH]) == 3
-    assert "the baseline cannot be reached: http://127.0.0.1:9/v1: Connection refused" in capsys.readouterr().err
+    there, (script, words, sentence) = Script(), case
+    with serving(there) as old, serving(script) as new:
+        both = ("quick.toml", "--baseline", old, "--candidate", new, "--candidate-set", "key_env=KEY_B")
+        assert obey(["ab", *both, *words]) == 3
+    shown = capsys.readouterr()
+    assert re.fullmatch(f"llmload ab: the candidate: http://127.0.0.1:.*/v1: .*{sentence}.*", shown.err, re.DOTALL)
+    assert shown.out == "looking at both endpoints …\n"
+    assert len(there.posts) == 1
+    assert len(script.posts) <= 1
     assert not Path("runs").exists()
+
+
+def test_nothing_is_sent_into_the_load_of_another_ab(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever resumes a folder in which rounds are made now is told so before both endpoints are looked at."""
+    played.codes = [0, 6]
+    assert obey(["ab", *BOTH]) == 6
+    monkeypatch.setattr(contest.Contest, "look", lambda *_: pytest.fail("looked for"))
+    holder = runfolder.claim(folder())
+    assert obey(["ab", *BOTH, "--resume", str(folder())]) == 2
+    os.close(holder)
 
 
 def test_a_round_whose_run_is_gone_is_made_again(played: Played) -> None:
@@ -376,7 +481,7 @@ def test_rounds_that_are_there_need_no_endpoint(
 ) -> None:
     """All that is left to do is to compare them."""
     assert obey(["ab", *BOTH, "--rounds", "1"]) == 0
-    monkeypatch.setattr(contest.Contest, "reach", lambda *_: pytest.fail("looked for"))
+    monkeypatch.setattr(contest.Contest, "look", lambda *_: pytest.fail("looked for"))
     assert obey(["ab", *BOTH, "--rounds", "1", "--resume", str(folder())]) == 0
     assert "2 of 2 runs are there already" in capsys.readouterr().out
     with pytest.raises(pytest.fail.Exception):

@@ -234,10 +234,10 @@ def test_who_asks_ends_with_who_wanted_to_know(tmp_path: Path) -> None:
     script = tmp_path / "parent.py"
     script.write_text(
         "import multiprocessing, time\n"
-        "from llmload.cli import questioning\n"
+        "from llmload.cli import aside\n"
         "def child(): \n"
         "    import threading\n"
-        "    threading.Thread(target=questioning.leave_with_parent, daemon=True).start()\n"
+        "    threading.Thread(target=aside.leave_with_parent, daemon=True).start()\n"
         "    time.sleep(60)\n"
         "if __name__ == '__main__':\n"
         "    one = multiprocessing.get_context('spawn').Process(target=child)\n"
