@@ -3,7 +3,7 @@
 import argparse
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from llmload.load import options
 if TYPE_CHECKING:
     from llmload.compare import comparing
     from llmload.compare.comparison import Comparison
+    from llmload.compare.sides import Pair
 
 FORMATS = ("table", "markdown", "json", "html")
 UTF8 = ("json", "html")
@@ -23,8 +24,9 @@ RULE = {"gain": "gain", "least": "least", "success": "success_points"}
 
 
 CODES = (
-    "Ends with 0 where the claim holds (or nothing was claimed), 1 where it, a gate or the answers do not, 4 where the "
-    "two cannot be compared or judged, 5 where a run was DEGRADED, 6 where one was stopped."
+    "Ends with 0 where the claim holds (or nothing was claimed), 1 where it, a gate or the answers do not, 2 where "
+    "options or files are wrong, 3 where llmload ab cannot measure an endpoint, 4 where the two cannot be compared or "
+    "judged, 5 where a run was DEGRADED, 6 where one was stopped."
 )
 """What the exit codes mean, for --help."""
 
@@ -88,7 +90,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--requests-per-month", metavar="N", type=positive, help="how many requests a month the costs are reckoned for")
     add("--format", choices=FORMATS, default="table", help="what is printed (table)")
     add("--html", metavar="FILE", type=Path, help="write the page there as well")
-    add("--no-files", action="store_true", help="only print; write nothing into a folder of llmload ab")
+    add(
+        "--no-files",
+        action="store_true",
+        help="only print; write nothing into a folder of llmload ab (not with --review-sheet)",
+    )
     asking.add_judging(parser)
 
 
@@ -129,6 +135,10 @@ def run(args: argparse.Namespace, operands: list[str]) -> int:
 
     wanted = asked(args)
     contest = sides.read(operands)
+    places = sheet_places(contest.pairs, contest.ab or Path())
+    if args.review_sheet:
+        for place in places:
+            asking.check_no_sheet(place)
     comparison = comparing.compute(contest, wanted)
     if args.format == "table":
         console = Console()
@@ -145,16 +155,22 @@ def run(args: argparse.Namespace, operands: list[str]) -> int:
     if args.html is not None:
         files.replace(args.html, files.FORMATS["html"](comparison))
         wrote.append(str(args.html))
-    wrote += [str(path) for path in sheets(comparison, contest.ab or Path())]
+    wrote += [str(path) for path in sheets(comparison, places)]
     if wrote:
         print(f" files:   {', '.join(wrote)}", file=sys.stdout if args.format == "table" else sys.stderr)
     return comparison.exit_code
 
 
-def sheets(comparison: "Comparison", folder: Path) -> Iterator[Path]:
-    """Write the sheets of a blind review that were asked for; of several pairs each into a folder of its own."""
-    for at, item in enumerate(comparison.compared, 1):
-        place = folder if len(comparison.compared) == 1 else folder / f"review-{at}-{item.pair.candidate.name}"
+def sheet_places(pairs: Sequence["Pair"], folder: Path) -> list[Path]:
+    """Where the sheet of each pair goes: of several, each into a folder of its own."""
+    if len(pairs) == 1:
+        return [folder]
+    return [folder / f"review-{at}-{pair.candidate.name}" for at, pair in enumerate(pairs, 1)]
+
+
+def sheets(comparison: "Comparison", places: Sequence[Path]) -> Iterator[Path]:
+    """Write the sheets of a blind review that were asked for."""
+    for item, place in zip(comparison.compared, places, strict=True):
         if item.answers is not None and item.answers.sheet:
             try:
                 place.mkdir(exist_ok=True)
@@ -171,6 +187,8 @@ def asked(args: argparse.Namespace) -> "comparing.Wanted":
     from llmload.compare.rule import rule
     from llmload.compare.verdict import ratio_gates
 
+    if args.no_files and args.review_sheet:
+        raise Stop("--review-sheet writes files, and --no-files wants none; leave one of them out")
     limits = {}
     for text in filter(None, args.rule.split(",")):
         key, value = options.pair(text, "--rule")
