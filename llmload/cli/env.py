@@ -5,6 +5,7 @@ no driver that hangs.
 """
 
 import argparse
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import orjson
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -24,6 +26,8 @@ from llmload.record.environment import CLIENT
 from llmload.sidecar.backend import BACKENDS, Absent, Gone, Hopeless, backend
 from llmload.sidecar.table import human
 
+WIDTH = 120
+"""Columns where there is no terminal."""
 LOOK_S = 30.0
 """All drivers together have so long to answer."""
 VENDORS = tuple(kind for kind in BACKENDS if kind != "fake")
@@ -62,7 +66,12 @@ def main(args: argparse.Namespace) -> int:
     elif args.json:
         print(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode())
     else:
-        show(told, Console(highlight=False, soft_wrap=True))
+        console = Console(highlight=False)
+        if not console.is_terminal:
+            console.width = WIDTH
+        with console.capture() as capture:
+            show(told, console)
+        sys.stdout.writelines(f"{line.rstrip()}\n" for line in capture.get().splitlines())
     return Exit.OK
 
 
@@ -116,14 +125,14 @@ def show(told: Mapping[str, Any], console: Console) -> None:
     if rows:
         table = Table(box=None, header_style="bold", title="")
         for title in TITLES.values():
-            table.add_column(title, overflow="fold")
+            table.add_column(title, overflow="fold", no_wrap=title != TITLES["name"])
         for gpu in rows:
             table.add_row(*(Text(readable(name, gpu[name]) if name in gpu else "unknown") for name in TITLES))
         console.print(table)
     for line in gpus.notes(rows):
         console.print(Text(line))
     if "gpus_note" in told:
-        console.print(Text(f" {told['gpus_note']}"))
+        console.print(Padding(Text(str(told["gpus_note"])), (0, 0, 0, 1)))
 
 
 def readable(name: str, value: Any) -> str:

@@ -38,6 +38,11 @@ def test_a_machine_with_gpus(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "llmload" in out
     assert "80 GiB" in out
     assert str(told["cores"]) in out
+    assert out.splitlines()[-2:] == [
+        " GPU  name                   memory  driver  CUDA  power limit  highest clock  MIG  processes",
+        " 0    llmload fake GPU 80GB  80 GiB  fake    fake  400 W        1,980 MHz      no   1",
+    ]
+    assert not [line for line in out.splitlines() if line != line.rstrip()]
 
 
 def test_as_json_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,6 +65,21 @@ def test_no_driver_is_no_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     out = capsys.readouterr().out
     assert "no GPU found: nvml: there is no nvml here; amd: there is no amd here" in out
     assert "--backend" not in out
+
+
+def test_why_there_is_no_gpu_is_wrapped(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Between words, indented like the rest."""
+
+    def absent(kind: str, *_: object, **__: object) -> Backend:
+        raise Absent(f"{kind} is not here, for a reason that takes a good many words to be told")
+
+    monkeypatch.setattr(env, "backend", absent)
+    assert main(["env"]) == Exit.OK
+    first, second = capsys.readouterr().out.splitlines()[-2:]
+    assert first.startswith(" no GPU found: nvml: nvml is not here")
+    assert second.startswith(" ")
+    assert max(len(first), len(second)) <= env.WIDTH
+    assert f"{first} {second.strip()}".endswith("amd is not here, for a reason that takes a good many words to be told")
 
 
 def test_a_driver_that_goes_away_or_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
