@@ -10,6 +10,8 @@ import math
 from llmload.compare.figures import Figure
 
 X = "\N{MULTIPLICATION SIGN}"
+INFINITE = "∞"
+"""One sign for it, in tables, sentences and pictures; JSON has the word inf."""
 SMALL = 1.2
 """A gain below this, and above its reciprocal, is said in per cent."""
 FASTER = ("ms", "tokens/s", "requests/s", "characters/s")
@@ -26,7 +28,7 @@ def number(ratio: float | None) -> str:
     if ratio is None:
         return ""
     if math.isinf(ratio):
-        return "∞"
+        return INFINITE
     if 1 / SMALL < ratio < SMALL:
         return _near_one(ratio)
     if ratio >= 99.95:
@@ -71,9 +73,9 @@ def comparatives(figure: Figure) -> tuple[str, str]:
 def change(gain: float, up: str = "faster", down: str = "slower") -> str:
     """A gain in words: `14.2x faster`, `3 % faster`, `2.0x slower` (of a gain of 0.5), `the same`."""
     if gain == 0:
-        return f"infinitely {down}"
+        return f"{INFINITE}{X} {down}"
     if math.isinf(gain):
-        return f"infinitely {up}"
+        return f"{INFINITE}{X} {up}"
     size, word = (gain, up) if gain >= 1 else (1 / gain, down)
     if size >= SMALL:
         return f"{times(size)} {word}"

@@ -13,6 +13,7 @@ from llmload.compare.figures import FIGURES
 from llmload.compare.ratios import attempts, cells, measured
 from llmload.compare.ratios.cells import Cell, Deciding
 from llmload.compare.ratios.ratios import middle
+from llmload.compare.show import numbers
 from llmload.compare.sides import Level, Pair, Side
 from llmload.report import building
 from llmload.report.building import Built
@@ -191,6 +192,7 @@ def test_who_fails_in_every_round_is_slower_without_an_interval(tmp_path: Path) 
 def test_who_fails_in_some_rounds_cannot_be_judged(tmp_path: Path) -> None:
     """Infinite in one round of three: there is no logarithm of that, and leaving the round out would flatter."""
     cell = never(tmp_path, lambda n: 0.3 if n == 1 else 0.0)
+    assert (cell.gain, cell.raw, numbers.gain(cell)) == (None, None, "?◆")  # no 0.00 times of something
     assert (cell.candidate, cell.low, cell.high, cell.p, cell.word) == (math.inf, None, None, None, "cannot be judged")
     assert cell.why == "the candidate's p95 falls on failures in 1 of 3 rounds"
 

@@ -113,7 +113,7 @@ def test_infinite_percentiles_are_triangles_at_the_top(tmp_path: Path) -> None:
     axes = Figure().subplots()
     words = curves.percentiles("ttft", "TTFT, ms", 1)(axes, small(tmp_path, fails=1))
     assert words is not None
-    assert "Triangles" in words
+    assert words.endswith(" △ at the top: ∞, failures reach the percentile.")
     marks = [line for line in axes.lines if line.get_marker() == "^"]
     assert [to_hex(line.get_color()) for line in marks] == [CANDIDATE.lower()]
     assert math.isnan(by_label(axes)["other, p95"][1])
@@ -124,7 +124,7 @@ def test_what_is_infinite_is_named_where_it_cannot_be_drawn(tmp_path: Path) -> N
     """Throughput against latency has no place for it."""
     words = curves.trade(Figure().subplots(), small(tmp_path, fails=1))
     assert words is not None
-    assert words.endswith("Not drawn, because infinite: other at 4 in flight.")
+    assert words.endswith("Not drawn, because ∞: other at 4 in flight.")
 
 
 def test_a_distribution_ends_where_failures_begin(tmp_path: Path) -> None:

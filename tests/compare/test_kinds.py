@@ -198,7 +198,7 @@ def test_failing_makes_successes_look_fast(tmp_path: Path) -> None:
     """With slots that failures leave free: successes alone look fast, over all attempts nothing does."""
     found = played(tmp_path, {"fail_share": 0.5}, slots=4)
     assert "over successes alone E2E p95 looks" in words(found, kinds.FAILING_FAST)
-    assert words(found, kinds.FAILING_FAST).endswith("over all attempts E2E p95 infinite on the candidate alone")
+    assert words(found, kinds.FAILING_FAST).endswith("over all attempts: E2E p95 ∞ on the candidate alone")
 
 
 def test_slow_failures_are_not_called_fast(tmp_path: Path) -> None:

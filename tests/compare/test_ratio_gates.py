@@ -53,7 +53,7 @@ CELLS = (
         ("short/p95_e2e<0.6@1", True, "0.5 [0.8, 1.25] at 1"),
         ("short/p95_e2e<0.6", False, "cannot be told at 32"),
         ("ttft_p95<=1", False, "cannot be told at 32 (both never finish)"),
-        ("e2e_p99<=1@32", False, "inf [inf, inf] at 32"),
+        ("e2e_p99<=1@32", False, "∞ [∞, ∞] at 32"),
         ("memory<=0.6@32", True, "0.5 [0.4762, 0.5263] at 32"),
         ("goodput>=1", False, "cannot be told at 1"),
         ("p95_e2e<=1@64", False, "not both sides have a level of 64; both have: 1, 32"),

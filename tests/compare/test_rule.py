@@ -239,7 +239,7 @@ def test_a_percentile_that_is_infinite_in_one_round_is_unsure(make: Make, tmp_pa
     )  # fmt: skip
     candidate = f"{tmp_path / 'candidate'},{third}"
     found = judged(sides.read([str(tmp_path / "baseline"), candidate]).pairs[0])
-    assert (found.ratios[0].gain, found.ratios[0].low, found.ratios[0].high) == (0.0, 0.0, math.inf)
+    assert (found.ratios[0].gain, found.ratios[0].low, found.ratios[0].high) == (None, 0.0, math.inf)
     assert "the candidate's p95 falls on failures in 1 of 4 rounds" in found.ratios[0].words
 
 

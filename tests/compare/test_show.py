@@ -109,7 +109,7 @@ def test_every_word_has_a_look() -> None:
 @pytest.mark.parametrize(
     ("measured", "text"),
     [(0, "0"), (0.0314, "0.0314"), (0.9999, "1.00"), (9.996, "10.0"), (812.4, "812"), (12345, "12,345"),
-     (math.inf, "inf")],
+     (math.inf, "∞")],
 )  # fmt: skip
 def test_three_digits(measured: float, text: str) -> None:
     """Three significant digits, also where rounding makes one more."""
@@ -118,7 +118,7 @@ def test_three_digits(measured: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("key", "measured", "text"),
-    [("e2e_p95", 812.0, "812 ms"), ("e2e_p95", 12_340.0, "12.3 s"), ("e2e_p95", math.inf, "inf"),
+    [("e2e_p95", 812.0, "812 ms"), ("e2e_p95", 12_340.0, "12.3 s"), ("e2e_p95", math.inf, "∞"),
      ("success", 0.987, "98.7 %"), ("memory", 71.25 * 2**30, "71.2 GiB"), ("tokens", 1780.0, "1,780 tokens/s"),
      ("joules", 0.3121, "0.312 J/token"), ("joules", None, "")],
 )  # fmt: skip

@@ -102,15 +102,15 @@ def decider(gain: float | None, low: float | None = None, high: float | None = N
             decider(0.0, 0.0, 0.0, candidate=math.inf),
             "not supported",
             (
-                "not supported: E2E p95 at 32 in flight over all classes is infinite on the candidate alone: too "
-                "many of its attempts failed, not 14x"
+                "not supported: E2E p95 at 32 in flight over all classes is ∞ on the candidate alone: too "
+                "many of its attempts failed; 14x is claimed"
             ),
         ),
         (
             decider(math.inf, baseline=math.inf),
             "cannot be judged",
             (
-                "cannot be judged: E2E p95 at 32 in flight over all classes is infinite on the baseline alone: too "
+                "cannot be judged: E2E p95 at 32 in flight over all classes is ∞ on the baseline alone: too "
                 "many of its attempts failed, so there is no interval to hold 14x against"
             ),
         ),
@@ -118,7 +118,7 @@ def decider(gain: float | None, low: float | None = None, high: float | None = N
             decider(math.inf, math.inf, math.inf, baseline=math.inf),
             "direction confirmed, size not",
             (
-                "direction confirmed, size not: E2E p95 at 32 in flight over all classes is infinite on the baseline "
+                "direction confirmed, size not: E2E p95 at 32 in flight over all classes is ∞ on the baseline "
                 "alone: too many of its attempts failed; better, and of no size to hold 14x against"
             ),
         ),

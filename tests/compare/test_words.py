@@ -48,8 +48,8 @@ def test_ratios(ratio: float | None, text: str) -> None:
         (0.5, "2.0x slower"),
         (0.97, "3.1 % slower"),
         (1.0, "the same"),
-        (0.0, "infinitely slower"),
-        (math.inf, "infinitely faster"),
+        (0.0, "∞x slower"),
+        (math.inf, "∞x faster"),
     ],
 )
 def test_changes(gain: float, text: str) -> None:

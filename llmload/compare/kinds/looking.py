@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from llmload.compare.ratios.cells import Cell
 from llmload.compare.sides import Level, Pair
-from llmload.compare.words import change, comparatives, inverse, span, times
+from llmload.compare.words import INFINITE, change, comparatives, inverse, span, times
 
 SMALLEST = 0.02
 """A gain or loss by less is no kind of faster, however sure it is …"""
@@ -83,7 +83,7 @@ def said(cell: Cell) -> str:
     if not sign(cell) or cell.gain is None:
         return f"{cell.figure.words} {times(cell.gain)}{behind}"
     if math.isinf(cell.gain) or cell.gain == 0:
-        return f"{cell.figure.words} infinite on the {'baseline' if cell.gain else 'candidate'} alone"
+        return f"{cell.figure.words} {INFINITE} on the {'baseline' if cell.gain else 'candidate'} alone"
     if cell.gain < 1:
         between = span(inverse(cell.high), inverse(cell.low))
         behind = f" ({between})" if between else ""

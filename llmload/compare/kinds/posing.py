@@ -93,7 +93,7 @@ def failing(look: Look) -> str | None:
     if len(before) and whole is not None and sign(whole) != 1:
         alone = float(np.percentile(before, 95) / np.percentile(successes, 95))
         if alone > 1 / SHORTER:
-            words += f"; over successes alone E2E p95 looks {alone:.1f} times as fast, over all attempts {said(whole)}"
+            words += f"; over successes alone E2E p95 looks {alone:.1f} times as fast, over all attempts: {said(whole)}"
     return words
 
 

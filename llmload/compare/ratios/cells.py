@@ -31,7 +31,8 @@ class Cell:
     workload: str
     figure: Figure
     baseline: float | None
-    """The figure itself: geometric mean over rounds; infinite where it falls on failures in any round …"""
+    """The figure itself: geometric mean over rounds; infinite where it falls on failures in any round (then there is no
+    gain, unless it does in all rounds of one side alone) …"""
     candidate: float | None
     gain: float | None
     low: float | None

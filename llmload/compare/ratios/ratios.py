@@ -14,6 +14,7 @@ from llmload.compare.ratios import bootstrap, drawing, intervals
 from llmload.compare.ratios.intervals import ROUNDS
 from llmload.compare.ratios.measured import Measured
 from llmload.compare.sides import Level
+from llmload.compare.words import INFINITE
 
 How = Literal["rounds", "requests", "requests, paired by prompt"]
 
@@ -66,7 +67,10 @@ class Ratios:
                 low, high, how = self._over_requests(level, workload, figure, gain)
         elif why:
             never = _one_never(figure, told)
-            low, high, how = (gain, gain, "rounds") if never else (None, None, None)
+            if never:
+                low, high, how = gain, gain, "rounds"
+            else:  # infinite in some rounds: what is divided by it is no gain, and 0 no finding
+                gain = None
         else:
             found = self._over_rounds(level, workload, figure, known)
             low, high, p, how = found.low, found.high, found.p, "rounds"
@@ -167,7 +171,7 @@ def _faults(figure: Figure, told: Sequence[Sequence[float | None]]) -> list[str]
         if missing:
             found.append(f"the {side} has no {figure.words}{rounds.format(missing)}")
         if endless:
-            falls = "falls on failures" if figure.every_attempt else "is infinite"
+            falls = "falls on failures" if figure.every_attempt else f"is {INFINITE}"
             found.append(f"the {side}'s {figure.heading} {falls}{rounds.format(endless)}")
         if nothing:
             found.append(f"the {side}'s {figure.words} is 0{rounds.format(nothing)}")

@@ -88,9 +88,11 @@ def _of(ratios: Ratios, level: Level, key: str, name: str, made_of: str) -> Rati
     if found is None:
         return Ratio(name, None, None, None, None, UNMEASURED)
     if found.gain is None:
-        both = found.baseline is not None and found.baseline == found.candidate
+        measured = found.baseline is not None and found.candidate is not None
+        if measured and found.baseline != found.candidate:  # it falls on failures in some rounds: it may be anything
+            return Ratio(name, None, 0.0, math.inf, None, f"{made_of}; {found.why}")
         return Ratio(
-            name, None, None, None, None, found.why or ("both are alike" if both else "not measured on a side")
+            name, None, None, None, None, found.why or ("both are alike" if measured else "not measured on a side")
         )
     words = f"{made_of}; {found.why}" if found.why else made_of
     low, high = found.low, found.high

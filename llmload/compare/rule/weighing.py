@@ -54,7 +54,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """One of the ratios; above 1 is better. None: cannot be told."""
+    """One of the ratios; above 1 is better. None: cannot be told; with an interval all the same it may be anything."""
 
     name: str
     gain: float | None
@@ -104,7 +104,7 @@ def weigh(
     )
     least, loss, share_words = _loss(baseline, candidate)
     refused = decide(best[0], best[1], best[2], max(least, 0.0), limits)
-    missing = [ratio for ratio in ratios if ratio.gain is None]
+    missing = [ratio for ratio, high in zip(ratios, highs, strict=True) if high is None]
     if missing or baseline.share is None or candidate.share is None:
         return "cannot be judged", _missing(missing, whatever=refused == "not acceptable")
     if refused == "not acceptable":
@@ -122,8 +122,6 @@ def weigh(
 
 def _end(ratio: Ratio, which: str) -> float | None:
     """An end of its interval, which is the point where there is none."""
-    if ratio.gain is None:
-        return None
     end: float | None = getattr(ratio, which)
     return ratio.gain if end is None else end
 
@@ -148,6 +146,8 @@ def _loss(baseline: Success, candidate: Success) -> tuple[float, float, str]:
 
 
 def _said(ratio: Ratio) -> str:
+    if ratio.gain is None:
+        return f"{ratio.name} ({ratio.words})"
     between = span(ratio.low, ratio.high)
     return f"{ratio.name} {times(ratio.gain)}" + (f" ({between})" if between else "")
 

@@ -17,6 +17,7 @@ from llmload.compare.figures import FIGURES, Figure
 from llmload.compare.show import numbers, points
 from llmload.compare.show.inks import SIDES
 from llmload.compare.sides import Level, Side
+from llmload.compare.words import INFINITE
 from llmload.report.rows import ALL
 
 Draw = Callable[[Axes, Compared], str | None]
@@ -115,7 +116,7 @@ def percentiles(key: str, unit: str, scale: float) -> Draw:
         _room(axes)
         axes.legend(ncols=2, loc="upper left")
         words = f"{numbers.of(workload).capitalize()}, all attempts. {_sure(compared)}"
-        return words + (" Triangles at the top: infinite, failures reach the percentile." if beyond else "")
+        return words + (f" △ at the top: {INFINITE}, failures reach the percentile." if beyond else "")
 
     return paint
 
@@ -181,7 +182,7 @@ def trade(axes: Axes, compared: Compared) -> str | None:
     axes.set_ylabel("E2E p95, s (logarithmic)")
     axes.legend(loc="upper left", ncols=2)
     kind = "requests per second asked for" if compared.deciding.level.rate is not None else "requests in flight"
-    left = f" Not drawn, because infinite: {', '.join(beyond)}." if beyond else ""
+    left = f" Not drawn, because {INFINITE}: {', '.join(beyond)}." if beyond else ""
     return f"{numbers.of(workload).capitalize()}; numbers: {kind}. Down and right is better.{left}"
 
 

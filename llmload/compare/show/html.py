@@ -135,7 +135,7 @@ def _matrices(compared: Compared) -> list[Matrix]:
             first: Level | None = level
             for workload in gains.classes(compared):
                 cells = tuple(at.get((level, workload, figure.key)) for figure in figures)
-                if any(cell is not None and (cell.gain is not None or cell.deciding) for cell in cells):
+                if any(cell is not None and numbers.told(cell) for cell in cells):
                     rows.append((first, workload, cells))
                     first = None
         if rows:

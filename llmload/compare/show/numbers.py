@@ -1,4 +1,4 @@
-"""Figures and ratios as text, with their units. Pure; blank where there is nothing, `inf` where it is infinite."""
+"""Figures and ratios as text, with their units. Pure; blank where there is nothing, a sign where it is infinite."""
 
 import math
 
@@ -25,7 +25,7 @@ TONES = {"faster": "good", "slower": "bad"}
 def digits(measured: float) -> str:
     """Three significant digits: 0.951, 1.43, 14.2, 118, 12,345."""
     if math.isinf(measured):
-        return "inf"
+        return words.INFINITE
     if measured == 0:
         return "0"
     rounded = float(f"{measured:.3g}")
@@ -43,7 +43,7 @@ def value(figure: Figure, measured: float | None) -> str:
     if measured is None:
         return ""
     if math.isinf(measured):
-        return "inf"
+        return words.INFINITE
     if figure.unit == "ms" and measured >= 10_000:
         return f"{digits(measured / 1000)} s"
     if figure.unit == "share":
@@ -62,8 +62,13 @@ def gain(cell: Cell | None) -> str:
     """The gain with its marks, for tables of gains alone: `1.4▲`, and `◆` where it decides."""
     if cell is None:
         return ""
-    sign = SIGNS[cell.word] if cell.gain is not None or cell.deciding else ""
+    sign = SIGNS[cell.word] if told(cell) else ""
     return f"{words.number(cell.gain)}{sign}{DECIDES if cell.deciding else ''}"
+
+
+def told(cell: Cell) -> bool:
+    """Whether anything is to be said of a cell: both sides have the figure, or it was to decide."""
+    return cell.deciding or None not in (cell.baseline, cell.candidate)
 
 
 def of(workload: str) -> str:

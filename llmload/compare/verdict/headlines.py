@@ -12,7 +12,7 @@ from llmload.compare.ratios.cells import Cell, Deciding
 from llmload.compare.sides import Pair
 from llmload.compare.verdict import holding
 from llmload.compare.verdict.holding import Places, Standing
-from llmload.compare.words import change, claimed, comparatives, inverse, span, times
+from llmload.compare.words import INFINITE, change, claimed, comparatives, inverse, span, times
 
 SHORT = 200
 """Characters of what differs, and of what to do about it, that a headline has room for."""
@@ -49,7 +49,7 @@ def became(pair: Pair, cell: Cell) -> str:
     """What a figure did: `E2E p95 at 32 in flight became 14.2x faster (13.5 to 15.0, 3 + 3 rounds)`."""
     for value, whose in ((cell.candidate, "candidate"), (cell.baseline, "baseline")):
         if value == math.inf:
-            return f"{where(pair, cell)} is infinite on the {whose} alone: too many of its attempts failed"
+            return f"{where(pair, cell)} is {INFINITE} on the {whose} alone: too many of its attempts failed"
     gain = 1.0 if cell.gain is None else cell.gain
     return (
         f"{where(pair, cell)} became {change(gain, *comparatives(cell.figure))} ({_backing(cell, inverted=gain < 1)})"
@@ -116,7 +116,7 @@ def _direction(pair: Pair, cell: Cell, factor: str, _least: str) -> tuple[str, s
 def _fails(pair: Pair, cell: Cell, factor: str, _least: str) -> tuple[str, str]:
     worse = cell.gain == 0 or (cell.high is not None and cell.high < 1)
     got = became(pair, cell) if worse else f"{where(pair, cell)}: {times(cell.gain)} ({_backing(cell)})"
-    return "not supported", f"{got}, not {factor}"
+    return "not supported", f"{got}; {factor} is claimed" if cell.gain == 0 else f"{got}, not {factor}"
 
 
 def _unsure(pair: Pair, cell: Cell, factor: str, least: str) -> tuple[str, str]:

@@ -21,7 +21,7 @@ from typing import Literal
 from llmload.compare.claims.claims import Claim
 from llmload.compare.ratios.cells import Cell, Deciding
 from llmload.compare.ratios.intervals import ROUNDS
-from llmload.compare.words import span, times
+from llmload.compare.words import INFINITE, span, times
 from llmload.report.rows import ALL
 
 Standing = Literal["holds", "direction", "fails", "unsure"]
@@ -99,7 +99,7 @@ def misses(cell: Cell, factor: float, tolerance: float) -> bool:
 def figures(cell: Cell) -> str:
     """The gain with its interval: `2.0x, 1.9 to 2.1`."""
     if cell.gain in (0, math.inf):
-        return f"infinite on the {'baseline' if cell.gain else 'candidate'} alone"
+        return f"{INFINITE} on the {'baseline' if cell.gain else 'candidate'} alone"
     between = span(cell.low, cell.high)
     return times(cell.gain) + (f", {between}" if between else "")
 

@@ -15,6 +15,7 @@ from llmload.compare import figures
 from llmload.compare.comparison import GateJudged
 from llmload.compare.figures import Figure
 from llmload.compare.ratios.cells import Cell
+from llmload.compare.words import INFINITE
 from llmload.exits import Stop
 from llmload.report.gates import OPERATORS
 
@@ -89,11 +90,17 @@ def judge(gate: Gate, cells: Sequence[Cell]) -> GateJudged:
     if len(seen) == 1:
         return GateJudged(gate.text, holds=True, words=_said(seen[0]))
     raws = [cell.raw for cell in seen if cell.raw is not None]
-    return GateJudged(gate.text, holds=True, words=f"{min(raws):.4g} to {max(raws):.4g} at {len(seen)} levels")
+    ends = f"{_digits(min(raws))} to {_digits(max(raws))}"
+    return GateJudged(gate.text, holds=True, words=f"{ends} at {len(seen)} levels")
 
 
 def _said(cell: Cell) -> str:
-    return f"{cell.raw:.4g}{interval(cell)} at {cell.level.label}"
+    return f"{_digits(cell.raw)}{interval(cell)} at {cell.level.label}"
+
+
+def _digits(ratio: float | None) -> str:
+    """Four digits, so that a ratio near its limit does not read as the limit."""
+    return "" if ratio is None else INFINITE if math.isinf(ratio) else f"{ratio:.4g}"
 
 
 def interval(cell: Cell) -> str:
@@ -103,4 +110,4 @@ def interval(cell: Cell) -> str:
         return ""
     if cell.figure.lower:
         low, high = (math.inf if end == 0 else 1 / end for end in (high, low))
-    return f" [{low:.4g}, {high:.4g}]"
+    return f" [{_digits(low)}, {_digits(high)}]"
