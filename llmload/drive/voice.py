@@ -58,7 +58,8 @@ def aloud(line: str, to: TextIO | None) -> None:
         return
     try:
         if to.isatty():
-            line = wrapped(line, os.get_terminal_size(to.fileno()).columns)
+            width = os.get_terminal_size(to.fileno()).columns
+            line = "\n".join(wrapped(part, width) for part in line.split("\n"))
         to.write(f"{line}\n")  # in one piece: several processes may write to the same terminal
         to.flush()
     except (OSError, ValueError):  # gone, full, or closed

@@ -74,7 +74,7 @@ def test_a_line_is_broken_at_blanks_below_where_its_text_begins() -> None:
 TERMINAL = """
 from argparse import Namespace
 from llmload.drive.voice import Voice
-Voice(Namespace(logfile="some.log")).say("one two three")
+Voice(Namespace(logfile="some.log")).say("one two three\\n  four")
 """
 
 
@@ -83,9 +83,9 @@ def test_a_terminal_is_as_wide_as_it_is() -> None:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 10))
     subprocess.run([sys.executable, "-c", TERMINAL], stdout=theirs, check=True)
-    assert os.read(ours, 100) == b"one two\r\n  three\r\n"
+    assert os.read(ours, 100) == b"one two\r\n  three\r\n  four\r\n"
     piped = subprocess.run([sys.executable, "-c", TERMINAL], stdout=subprocess.PIPE, check=True)
-    assert piped.stdout == b"one two three\n"
+    assert piped.stdout == b"one two three\n  four\n"
     os.close(ours)
     os.close(theirs)
 
