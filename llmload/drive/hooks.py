@@ -72,7 +72,7 @@ def after(events: Any, user: Any, record: RequestRecord, text: str) -> None:
         request_type=REQUEST_TYPE,
         name=record.workload,
         response_time=e2e_ms(record),
-        response_length=record.output_tokens or record.events,
+        response_length=record.output_chars or 0,  # Locust calls them bytes; the body's are not kept
         exception=None if record.outcome == "ok" else Outcome(record),
         response=None,
         context=user.context(),

@@ -286,6 +286,18 @@ def test_a_killed_user_leaves_a_record(bench: Bench) -> None:
     assert bench.session.status()["finished"] == 1
 
 
+@pytest.mark.parametrize(("chars", "size"), [(37, 37), (None, 0)])
+def test_locust_is_told_how_long_the_answer_is(chars: int | None, size: int) -> None:
+    """In characters of its text, which is next to the bytes that Locust calls them; never in tokens."""
+    events: Any = Events()
+    hooks.put_on(events)
+    heard: list[int] = []
+    events.request.add_listener(lambda response_length, **_: heard.append(response_length))
+    record = RequestRecord("r", "w0", 0, 0, 1, "measure", "short", "p", 1.0, "ok", output_tokens=9, output_chars=chars)
+    hooks.after(events, User(), record, "")
+    assert heard == [size]
+
+
 @pytest.mark.parametrize("cut", [None, "step"])
 def test_a_user_that_gives_up_by_itself_says_so(bench: Bench, cut: str | None) -> None:
     """A gevent.Timeout of the locustfile's own ended it, whatever the step's end would have said."""
