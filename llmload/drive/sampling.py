@@ -162,7 +162,7 @@ class Sampling:
             parts.append(f"what {hidden(prometheus)} has of GPUs, at the end")
         server = self.facts["server"]
         if server is not None:
-            parts.append(f"server metrics: {server['engine']} at {server['source']}")
+            parts.append(f"server metrics: in {server['engine']}'s form, at {server['source']}")
         elif self._order["server"] is not None:
             parts.append(f"server metrics: none at {hidden(str(self._order['server']))}")
         if self.sources.server_log is not None:

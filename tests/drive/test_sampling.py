@@ -130,7 +130,7 @@ def test_run_json_says_what_was_sampled(whole: tuple[Left, list[dict[str, Any]]]
     assert told["prometheus"] is None
     assert 3.0 <= told["idle"]["to_s"] - told["idle"]["from_s"] < 15.0
     assert told["idle"]["to_s"] <= run["steps"][0]["started_at"]
-    sources = (f"2 GPUs at http://{gpus}/metrics", f"server metrics: vllm at {server}/metrics", "errors in ")
+    sources = (f"2 GPUs at http://{gpus}/metrics", f"server metrics: in vllm's form, at {server}/metrics", "errors in ")
     assert "\n  ".join(("sampled every 0.25 s:", *sources)) in left.words
     assert "watching the idle GPUs for 3 s" in left.words
 
@@ -272,7 +272,7 @@ def test_a_server_without_metrics_is_no_fault(server: str, tmp_path: Path) -> No
     """Nothing was asked for: what was found is told, and no more comes of it. A query of the endpoint goes nowhere."""
     assert begun(tmp_path, Sources()) == "sampled every 1 s: server metrics: none at http://127.0.0.1:9/metrics"
     found = begun(tmp_path, Sources(), f"{server}/v1?key={SECRET}")
-    assert found == f"sampled every 1 s: server metrics: vllm at {server}/metrics"
+    assert found == f"sampled every 1 s: server metrics: in vllm's form, at {server}/metrics"
 
 
 def test_a_refusal_ends_the_command_with_code_3_and_leaves_no_file(others: dict[str, Running]) -> None:
