@@ -362,12 +362,15 @@ def test_health(played: Maker, run: Built) -> None:
     failing = played(fail_share=0.2, seed=3)
     (row,) = [row for row in failing.summary["rows"] if row["workload"] == "all"]
     share = f"{1 - row['success_share']:.0%}".replace("%", " %")
+    n, failed = row["started"], row["started"] - row["ok"]
     assert differences.health(pair_of(run, failing)) == (
-        f"{share} of the candidate's {row['started']} attempts failed at 4 in flight",
         (
-            f"failures are unlike at 4 in flight: 0 % of the baseline's attempts, {share} of the candidate's; "
-            "percentiles over all attempts count them as never finished"
+            f"failures are unlike at 4 in flight: 0 of the baseline's 40 attempts failed (0 %), {failed} of the "
+            f"candidate's {n} attempts failed ({share}); percentiles over all attempts count them as never finished"
         ),
+    )
+    assert differences.health(pair_of(failing, failing)) == tuple(
+        f"{failed} of the {role}'s {n} attempts failed at 4 in flight ({share})" for role in ("baseline", "candidate")
     )
     hurt = replace(run, verdict=replace(run.verdict, word="DEGRADED", reasons=("3 records are lost", "more")))
     step = replace(run.steps[0], health=replace(run.steps[0].health, bound=True))
@@ -392,7 +395,7 @@ def test_health(played: Maker, run: Built) -> None:
     rows = [row | {"planned": 80, "not_sent": 20} for row in run.summary["rows"]]
     assert differences.health(pair_of(run, replace(run, summary=run.summary | {"rows": rows}))) == (
         (
-            "25 % of the candidate's 80 planned requests were not sent at 4 in flight, too many being in flight: no "
+            "25 % of the candidate's 80 planned requests not sent at 4 in flight, too many being in flight: no "
             "percentile here counts them"
         ),
     )

@@ -1,6 +1,7 @@
 """Verdicts from cells made by hand: every word, what turns it, and the sentence that says so."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -340,14 +341,19 @@ def test_a_figure_without_a_word_judges_no_claim() -> None:
 
 def test_a_gain_at_a_level_where_more_failed_is_said() -> None:
     """A success share that fell by over a point."""
-    fallen = cell("success", 0.7, baseline=1.0, candidate=0.7)
-    found = judge([decider(2.0), fallen])
-    assert (
-        "at 32 in flight more failed: 70 % of the candidate's attempts succeeded, 100 % of the baseline's"
-        in found.reasons
+    fallen = cell("success", 0.7, baseline=1.0, candidate=0.7, workload="short")
+    short = cell("e2e_p95", 2.0, deciding=True, workload="short")
+    found = judge([short, fallen], deciding=deciding(workload="short"))
+    assert found.reasons == (
+        (
+            "at 32 in flight more failed in class short: 70 % of the candidate's attempts succeeded, 100 % of the "
+            "baseline's"
+        ),
     )
-    small = cell("success", 0.995, baseline=1.0, candidate=0.995)
-    assert not judge([decider(2.0), small]).reasons
+    small = cell("success", 0.995, baseline=1.0, candidate=0.995, workload="short")
+    assert not judge([short, small], deciding=deciding(workload="short")).reasons
+    every = replace(fallen, workload="all")  # of all classes the health of the runs says so already
+    assert not judge([decider(2.0), every]).reasons
 
 
 def test_the_rule_and_the_kinds_stand_beside_and_turn_nothing() -> None:

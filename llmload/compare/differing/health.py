@@ -7,7 +7,7 @@ import numpy as np
 from llmload.compare.differing.hardware import gpus
 from llmload.compare.differing.part import walk
 from llmload.compare.sides import Level, Pair, Side
-from llmload.compare.words import percent
+from llmload.compare.words import count, percent
 from llmload.report.building import Built
 
 FAILURES = 0.01
@@ -57,27 +57,30 @@ def _unsent(side: Side, level: Level) -> tuple[int, int]:
 
 
 def _failures(pair: Pair) -> Iterator[str]:
-    """Failures over 1 %, arrivals not sent, and shares of failures that are unlike, at the levels that both have."""
+    """Failures over 1 % and arrivals not sent at the levels that both have; shares that are unlike in one sentence."""
     for level in pair.levels:
-        shares = []
+        shares, said = [], []
         for role, side in (("baseline", pair.baseline), ("candidate", pair.candidate)):
             unsent, planned = _unsent(side, level)
             if planned and unsent / planned > FAILURES:
                 yield (
-                    f"{percent(unsent / planned)} of the {role}'s {planned:,} planned requests were not sent at "
+                    f"{percent(unsent / planned)} of the {role}'s {count(planned, 'planned request')} not sent at "
                     f"{level.words}, too many being in flight: no percentile here counts them"
                 )
             ok, attempts = side.counts(level, "all")
             failed = attempts - ok
             shares.append(failed / attempts if attempts else None)
-            if attempts and failed / attempts > FAILURES:
-                yield f"{percent(failed / attempts)} of the {role}'s {attempts:,} attempts failed at {level.words}"
+            said.append(f"{failed:,} of the {role}'s {count(attempts, 'attempt')} failed")
         mine, theirs = shares
         if mine is not None and theirs is not None and abs(theirs - mine) > UNLIKE:
             yield (
-                f"failures are unlike at {level.words}: {percent(mine)} of the baseline's attempts, {percent(theirs)} "
-                "of the candidate's; percentiles over all attempts count them as never finished"
+                f"failures are unlike at {level.words}: {said[0]} ({percent(mine)}), {said[1]} ({percent(theirs)}); "
+                "percentiles over all attempts count them as never finished"
             )
+            continue
+        for share, words in zip(shares, said, strict=True):
+            if share is not None and share > FAILURES:
+                yield f"{words} at {level.words} ({percent(share)})"
 
 
 def _unlike_caches(pair: Pair) -> Iterator[str]:

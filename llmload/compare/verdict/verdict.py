@@ -21,6 +21,7 @@ from llmload.compare.verdict import headlines, holding
 from llmload.compare.verdict.holding import Places
 from llmload.compare.words import claimed, percent, times
 from llmload.exits import Exit
+from llmload.report.rows import ALL
 
 WORDS = {
     "supported": Exit.OK,
@@ -149,8 +150,8 @@ def _tolerated(word: str, cell: Cell, claim: Claim, tolerance: float, places: Pl
 
 
 def _failing(cells: Sequence[Cell], cell: Cell | None) -> list[str]:
-    """That a gain stands at a level at which more failed."""
-    if cell is None or cell.gain is None or cell.gain <= 1:
+    """That a gain stands at a level at which more of its class failed; of all classes `health` tells it."""
+    if cell is None or cell.gain is None or cell.gain <= 1 or cell.workload == ALL:
         return []
     share = next(
         (
@@ -165,7 +166,7 @@ def _failing(cells: Sequence[Cell], cell: Cell | None) -> list[str]:
     if share.baseline - share.candidate <= POINT:
         return []
     theirs = f"{percent(share.candidate)} of the candidate's attempts succeeded, {percent(share.baseline)} of the"
-    return [f"at {cell.level.words} more failed: {theirs} baseline's"]
+    return [f"at {cell.level.words} more failed in {holding.class_words(cell.workload)}: {theirs} baseline's"]
 
 
 def _beside(rule: Rule) -> str:
