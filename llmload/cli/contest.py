@@ -327,9 +327,7 @@ class Contest:
 def goes_on(code: int, *, late: bool) -> str:
     """The words before the command that goes on with what was stopped. `late`: the run before was over already."""
     if late:
-        return (
-            "Stopped there: that run was over, is whole and counts; exit code 6 is the command's. This goes on with it"
-        )
+        return "Stopped there: that run was over, and counts; exit code 6 is the command's. This goes on with it"
     if code == Exit.INCOMPLETE:
         return "Stopped there. This goes on with it"
     return (

@@ -6,6 +6,7 @@ now: by the first part of a run's own preflight, the list of models and one shor
 
 import os
 import re
+import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -48,7 +49,8 @@ def renamed(sentence: str, words: Mapping[str, str]) -> str:
 
 
 def perform(sides: tuple[Side, ...], told: "Connection[Any, Any]") -> None:
-    """The whole process."""
+    """The whole process. Ctrl-C ends it at once: nothing is lost, and gevent would tell of it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     with aside.telling(told):
         for side in sides:
             look(side, partial(tell, told, side.name))

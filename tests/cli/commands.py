@@ -48,8 +48,13 @@ class Ended:
         return self.out + self.err
 
 
-def start(*words: str, cwd: Path, before: str = "", **environment: str) -> "subprocess.Popen[str]":
-    """Start `llmload` in a folder, with no key and no proxy but those given; `before` is a shell command."""
+def start(
+    *words: str, cwd: Path, before: str = "", own_group: bool = False, **environment: str
+) -> "subprocess.Popen[str]":
+    """Start `llmload` in a folder, with no key and no proxy but those given; `before` is a shell command.
+
+    In a process group of its own, if that is to get a signal as by a terminal.
+    """
     mine = {
         name: value
         for name, value in os.environ.items()
@@ -63,6 +68,7 @@ def start(*words: str, cwd: Path, before: str = "", **environment: str) -> "subp
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        process_group=0 if own_group else None,
     )
 
 

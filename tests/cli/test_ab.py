@@ -7,6 +7,7 @@ import argparse
 import os
 import re
 import signal
+import socket
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from llmload.exits import Exit, Stop
 from llmload.load import reading
 from llmload.load.scenario import Scenario
 from llmload.record import rounds, runfolder
-from tests.cli.commands import quick
+from tests.cli.commands import end, quick, start
 from tests.send.endpoint import Script, serving
 
 A, B = "http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"
@@ -232,7 +233,7 @@ def test_a_run_that_ends_by_itself_all_the_same_is_the_last_one(
     played.meanwhile = lambda: signal.raise_signal(number)
     assert obey(["ab", *BOTH]) == 6
     assert told() == [("b", 0, 0)]
-    said = "Stopped there: that run was over, is whole and counts; exit code 6 is the command's. This goes on with it:"
+    said = "Stopped there: that run was over, and counts; exit code 6 is the command's. This goes on with it:"
     assert f"{said}\n  llmload ab --resume {folder()}\n" in capsys.readouterr().out
     assert rounds.read(folder()).ended_at is None
 
@@ -419,6 +420,20 @@ def test_both_endpoints_are_looked_at_before_the_first_run(
     assert len(there.posts) == 1
     assert len(script.posts) <= 1
     assert not Path("runs").exists()
+
+
+def test_ctrl_c_while_both_endpoints_are_looked_at(tmp_path: Path) -> None:
+    """One sentence, and no folder."""
+    quick(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        asking = start("ab", "quick.toml", "--baseline", url, "--candidate", url, cwd=tmp_path, own_group=True)
+        silent.settimeout(60.0)
+        with silent.accept()[0]:
+            os.killpg(asking.pid, signal.SIGINT)  # as a terminal does
+            found = end(asking)
+    assert (found.code, found.err) == (6, "llmload ab: stopped before the first run; nothing was recorded\n")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_nothing_is_sent_into_the_load_of_another_ab(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
