@@ -33,9 +33,7 @@ WIDTH = 120
 """Columns of tables where there is no terminal to ask."""
 
 
-LATE = (
-    "Stopped when the run was over: nothing was cut, and the run is whole. Exit code 6 is the command's, not the run's."
-)
+LATE = "Stopped when the run was over: nothing was cut. Exit code 6 is the command's, not the run's."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -62,7 +62,7 @@ def test_ctrl_c_while_the_report_is_written(
     args = parser.parse_args([str(quick(tmp_path)), "--run-folder", str(tmp_path / "x")])
     assert run.perform(args, reading.load(args.scenario), "http://127.0.0.1:9", []) == code
     assert written
-    late = "Stopped when the run was over: nothing was cut, and the run is whole. Exit code 6 is the command's, not"
+    late = "Stopped when the run was over: nothing was cut. Exit code 6 is the command's, not the run's.\n"
     assert (late in capsys.readouterr().out) == (code == 6)
     args.run_folder = str(tmp_path / "of-several")
     interrupts = attend.Interrupts()
