@@ -189,6 +189,8 @@ def asked(args: argparse.Namespace) -> "comparing.Wanted":
 
     if args.no_files and args.review_sheet:
         raise Stop("--review-sheet writes files, and --no-files wants none; leave one of them out")
+    if args.html is not None and not args.html.absolute().parent.is_dir():
+        raise Stop(f"--html {args.html}: there is no folder {args.html.parent}; make it, or name another file")
     limits = {}
     for text in filter(None, args.rule.split(",")):
         key, value = options.pair(text, "--rule")

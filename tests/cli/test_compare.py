@@ -75,6 +75,12 @@ def test_a_sheet_that_is_there_is_told_before_the_report(
     assert "--review-sheet writes files, and --no-files wants none" in capsys.readouterr().err
 
 
+def test_a_page_for_which_there_is_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    """Told before anything is compared, which in an ab is hours later."""
+    assert obey(["compare", "a", "b", "--html", "none/page.html"]) == Exit.USAGE
+    assert "--html none/page.html: there is no folder none; make it, or name another" in capsys.readouterr().err
+
+
 def test_the_key_of_a_sheet_lies_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A sheet that was moved without it cannot be read back."""
     sheet = tmp_path / "elsewhere.csv"
