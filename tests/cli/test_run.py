@@ -368,7 +368,7 @@ def test_a_gate_or_too_many_failures_is_code_1(failing: tuple[Any, Path]) -> Non
     found = end(child)
     check_code(found, runs(where)[0], 1)
     assert "does not hold" in found.out
-    assert "--max-fail-ratio allows 1.00%" in found.out
+    assert "--max-fail-ratio allows 1.00 %" in found.out
     assert "http_error" in found.out
     assert (runs(where)[0] / "report.html").exists()
 
