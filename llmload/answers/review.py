@@ -48,8 +48,8 @@ class Reviewed:
             return f"{text}: no preference to count"
         share = self.candidate / (self.candidate + self.baseline)
         word = "no preference shown" if p > 0.05 else f"they prefer the {'candidate' if share > 0.5 else 'baseline'}"
-        low, high = interval
-        return f"{text}: {share:.0%} of those decided [{low:.0%}, {high:.0%}], sign test p = {p:.2g}: {word}"
+        part, low, high = (f"{100 * each:.0f} %" for each in (share, *interval))
+        return f"{text}: {part} of those decided [{low}, {high}], sign test p = {p:.2g}: {word}"
 
 
 def choose(pairs: Sequence[Asked], most: int, seed: int) -> list[Asked]:

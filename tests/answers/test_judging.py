@@ -139,8 +139,8 @@ def test_a_blind_review_there_and_back() -> None:
         found = review.read(filled(sheet, [*better[:26], "=", "tie", "", ""], delimiter), key, "review.csv")
         assert (found.candidate, found.baseline, found.ties, found.left) == (26, 0, 2, 2)
     assert found.words == (
-        "people found the candidate better in 26, the baseline in 0, no difference in 2; 2 were left open: 100% of "
-        "those decided [87%, 100%], sign test p = 3e-08: they prefer the candidate"
+        "people found the candidate better in 26, the baseline in 0, no difference in 2; 2 were left open: 100 % of "
+        "those decided [87 %, 100 %], sign test p = 3e-08: they prefer the candidate"
     )
     assert "candidate" not in review.page(chosen, 1).replace("candidate 1", "").partition("<h2>")[0]
 

@@ -89,7 +89,7 @@ def test_a_loss_that_is_shown(plain: Pair, tmp_path: Path) -> None:
     assert found.loss
     low, high = sums.loss_interval or (0, 0)
     assert found.words[0] == (
-        f"sums: right answers 100.0% against 75.0%, a loss of 25.0 [{low:.1f}, {high:.1f}] points where 0.5 are "
+        f"sums: right answers 100 % against 75 %, a loss of 25.0 [{low:.1f}, {high:.1f}] points where 0.5 are "
         "allowed (40 prompts)"
     )
     assert "30 of 40 answers are identical (75 %)" in found.words

@@ -8,6 +8,7 @@ from llmload.answers.judging import FAULTS, Asked, Judged
 from llmload.answers.rates import Loss
 from llmload.answers.review import Reviewed
 from llmload.chance import Interval, holm, wilson
+from llmload.compare.words import percent
 
 SURE = 0.05
 """A loss is shown if its chance (see `classes`) is at most this."""
@@ -53,7 +54,7 @@ class Lost:
         """One sentence."""
         low, high = self.loss.interval or (float("nan"), float("nan"))
         span = f" [{low:.1f}, {high:.1f}]" if self.loss.interval is not None else ""
-        first, second = (f"{share:.1%}" if self.what != "score" else f"{share:.3f}" for share in self.shares)
+        first, second = (percent(share) if self.what != "score" else f"{share:.3f}" for share in self.shares)
         text = f"{workload}: {self.what} {first} against {second}, a loss of {self.loss.points:.1f}{span} points"
         text += f" where {self.limit_points:g} are allowed ({self.n} prompts)"
         return text if self.shown else f"{text}: not shown beyond chance; more prompts are needed to tell"

@@ -7,6 +7,7 @@ from llmload.compare.comparison import Compared
 from llmload.compare.show import points
 from llmload.compare.show.curves import Draw, plain, sides
 from llmload.compare.show.numbers import of
+from llmload.compare.words import percent
 from llmload.report.facts import Floats
 
 POINTS = 400
@@ -81,7 +82,7 @@ def gaps(axes: Axes, compared: Compared) -> str | None:
     axes.set_ylabel("% of the gaps that are at least as long")
     axes.legend()
     zero = (
-        f" Up to {max(together):.1%} of a side's gaps are under 0.1 ms (read together)."
+        f" Up to {percent(max(together))} of a side's gaps are under 0.1 ms (read together)."
         if max(together) > 0.0005
         else ""
     )
