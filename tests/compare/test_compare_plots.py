@@ -127,6 +127,34 @@ def test_what_is_infinite_is_named_where_it_cannot_be_drawn(tmp_path: Path) -> N
     assert words.endswith("Not drawn, because ∞: other at 4 in flight.")
 
 
+def test_noise_is_no_slope(tmp_path: Path) -> None:
+    """1 % between two levels is a small part of the axis of times, which ends at twice its begin or further."""
+    compared = small(tmp_path)
+    for draw in (curves.trade, curves.percentiles("e2e", "E2E, s", 0.001)):
+        axes = Figure().subplots()
+        assert draw(axes, replace(compared, pair=replace(compared.pair, levels=LEVELS[:1]))) is not None
+        low, high = axes.get_ylim()
+        assert high / low >= curves.SHORTEST
+        assert math.log(1.01) / math.log(high / low) < 0.015
+    axes = Figure().subplots()
+    axes.set_yscale("log")
+    axes.set_ylim(0.7288, 0.7312)
+    curves._room(axes)
+    low, high = axes.get_ylim()
+    assert low < 0.55
+    assert high > 1.0
+
+
+def test_what_reaches_the_top_of_the_rounds_is_explained(tmp_path: Path) -> None:
+    """A round whose figure is infinite has a mark there, and the words under the picture say what it is."""
+    compared = small(tmp_path, rounds=2)
+    made = cell("e2e_p95", None, deciding=True)
+    for values, said in ((((1.0, 1.1), (1.0, math.inf)), True), (((1.0, 1.1), (1.0, 1.2)), False)):
+        words = bars.by_round(Figure().subplots(), replace(compared, cells=(replace(made, values=values),)))
+        assert words is not None
+        assert words.endswith("△ at the top: ∞, failures reach the percentile.") is said
+
+
 def test_a_distribution_ends_where_failures_begin(tmp_path: Path) -> None:
     """One of four failed: the line of the candidate ends at 75 %, and says why."""
     axes = Figure().subplots()

@@ -10,7 +10,7 @@ from llmload.compare import words
 from llmload.compare.comparison import Compared
 from llmload.compare.ratios.cells import Cell
 from llmload.compare.show import numbers, points
-from llmload.compare.show.curves import sides
+from llmload.compare.show.curves import BEYOND, sides
 from llmload.compare.show.inks import BAD, GOOD, NEITHER
 from llmload.report import positions
 
@@ -91,7 +91,7 @@ def by_round(axes: Axes, compared: Compared) -> str | None:
         return None
     scale = 0.001 if cell.figure.unit == "ms" else 2.0**-30 if cell.figure.unit == "bytes" else 1.0
     unit = {"ms": "s", "bytes": "GiB"}.get(cell.figure.unit, cell.figure.unit)
-    finite = False
+    finite, beyond = False, False
     for place, ((side, colour, marker), values) in enumerate(zip(sides(compared), cell.values, strict=True)):
         known = [each * scale if math.isfinite(each) else np.nan for each in values]
         finite |= not all(np.isnan(known))
@@ -99,6 +99,7 @@ def by_round(axes: Axes, compared: Compared) -> str | None:
         axes.plot(x, known, ":", color=colour, marker=marker, markersize=7, label=side.name)
         for at, each in zip(x, values, strict=True):
             if math.isinf(each):
+                beyond = True
                 axes.plot([at], [0.985], "^", color=colour, markerfacecolor="white", clip_on=False,
                           transform=axes.get_xaxis_transform())  # fmt: skip
     if not finite:
@@ -111,7 +112,8 @@ def by_round(axes: Axes, compared: Compared) -> str | None:
     axes.set_ylim(0, axes.get_ylim()[1] * 1.25)
     axes.legend(ncols=2, loc="upper left")
     order = "Rounds were run one beside the other. " if compared.pair.interleaved else ""
-    return f"{order}How far rounds of one side lie apart is the noise that a difference must exceed."
+    over = f" {BEYOND}" if beyond else ""
+    return f"{order}How far rounds of one side lie apart is the noise that a difference must exceed.{over}"
 
 
 def by_position(axes: Axes, compared: Compared) -> str | None:

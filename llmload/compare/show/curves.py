@@ -24,8 +24,12 @@ Draw = Callable[[Axes, Compared], str | None]
 """Draws on axes and returns the sentence under the title; None if there is nothing to draw."""
 
 POWER = Figure("power", "GPU", "power", ("gpu", "power_mean_watts"), lower=True, unit="W")
+BEYOND = f"△ at the top: {INFINITE}, failures reach the percentile."
+"""Said under a picture that has such a mark."""
 NAME = 24
 """Characters of a side's name in a legend."""
+SHORTEST = 2.0
+"""The end of an axis of times is at least so many times its begin."""
 SHIFT = 0.015
 """Points of both sides stand so far left and right of their level, as a share of the axis: whiskers do not meet."""
 
@@ -116,7 +120,7 @@ def percentiles(key: str, unit: str, scale: float) -> Draw:
         _room(axes)
         axes.legend(ncols=2, loc="upper left")
         words = f"{numbers.of(workload).capitalize()}, all attempts. {_sure(compared)}"
-        return words + (f" △ at the top: {INFINITE}, failures reach the percentile." if beyond else "")
+        return words + (f" {BEYOND}" if beyond else "")
 
     return paint
 
@@ -142,8 +146,10 @@ def _whisker(axes: Axes, x: float, span: tuple[float, float], middle: float, col
 
 
 def _room(axes: Axes) -> None:
-    """Room for the legend above a logarithmic axis."""
+    """Room for the legend above a logarithmic axis, which is never so short that 1 % of noise looks like a slope."""
     low, high = axes.get_ylim()
+    apart = max(1.0, SHORTEST * low / high) ** 0.5
+    low, high = low / apart, high * apart
     room = (high / low) ** 0.28
     axes.set_ylim(low / room**0.2, high * room)
 
