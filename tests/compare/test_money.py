@@ -197,6 +197,16 @@ def test_tokens_against_gpus(tmp_path: Path) -> None:
     assert "peaks cost the same by use" in found.words[-1]
 
 
+def test_one_gpu_is_no_plural(tmp_path: Path) -> None:
+    """A demand that one GPU bears three times over takes no more of them in a peak, and the sentence says just that."""
+    found = money.compute(pair_of([run(tmp_path / "a", 20, HOURLY)], [run(tmp_path / "b", 20, HOURLY)]), 1000)
+    assert found is not None
+    assert found.words[-1] == (
+        "the demand is taken as spread evenly over the month: an hour of 3 times the mean takes 1 GPU of the baseline "
+        "and 1 of the candidate, the same as the mean"
+    )
+
+
 def test_tokens_on_both_sides_need_no_gpus(tmp_path: Path) -> None:
     """No line on GPUs where none is paid."""
     paid = {"per_million_output": 20}

@@ -22,6 +22,7 @@ from llmload.compare.claims import conditions
 from llmload.compare.claims.claims import Claim
 from llmload.compare.comparison import Compared, Comparison
 from llmload.compare.differing import differences
+from llmload.compare.differing.differences import Difference
 from llmload.compare.figures import FIGURES
 from llmload.compare.kinds.kinds import Kind
 from llmload.compare.ratios import cells
@@ -439,6 +440,19 @@ def test_steps_of_change_are_sentences_in_a_terminal(comparison: Comparison) -> 
     for item in sample.CHANGES.contributions:
         assert told.count(item.words) == 1
     assert "on top of  " not in told
+
+
+def test_what_the_verdict_says_of_a_difference_is_said_once(compared: Compared) -> None:
+    """A note that is a reason stands among the differences without its sentence; equal sides have no arrow."""
+    words = "engine: declared as changed, but no difference was seen: both sides are alike in it"
+    item = Difference("engine", "name a; version 1", "name a; version 1", "note", words)
+    found = replace(compared, differences=(item,), verdict=replace(compared.verdict, reasons=(words,)))
+    text = " ".join(terminal.text(sample.whole([found]), 200).split())
+    assert text.count("declared as changed") == 1
+    assert "- engine: note name a; version 1 " in text
+    assert "version 1 →" not in text
+    assert markdown.text(sample.whole([found])).count("declared as changed") == 1
+    assert html.text(sample.whole([found])).count("declared as changed") == 1
 
 
 def test_every_amount_stands_beside_its_name(compared: Compared) -> None:

@@ -215,7 +215,7 @@ def _unknown(sort: Sort, held: Sequence[_Held]) -> Iterator[Difference]:
     for role, other in (("baseline", "candidate"), ("candidate", "baseline")):
         mine = [item for item in held if item.unknown == (role,) and not item.part.optional]
         if mine:
-            known = "; ".join(item.side(other) for item in mine if _short(item.values[other]))
+            known = "; ".join(item.side(other) for item in mine if _short(item.values[other])) or "known"
             what = ", ".join(item.part.words for item in mine if item.part.words) or _spoken(sort)
             of = "" if what == _spoken(sort) else f" ({what})"
             yield Difference(

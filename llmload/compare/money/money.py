@@ -16,6 +16,7 @@ from decimal import ROUND_CEILING, Decimal
 from llmload.compare.money import offers
 from llmload.compare.money.offers import Offer
 from llmload.compare.sides import Pair
+from llmload.compare.words import count
 from llmload.exits import Exit, Stop
 from llmload.report import cost
 from llmload.report.cost import Spent
@@ -244,12 +245,12 @@ def _peaks(sides: tuple[Offer, Offer], demand: Decimal) -> str:
     """What demand that is not spread evenly would do."""
     even = "the demand is taken as spread evenly over the month"
     needed = [(_needed(side, demand), _needed(side, demand * PEAK)) for side in sides]
-    if any(n is None for pair in needed for n in pair):
-        return f"{even}; peaks cost the same by use, if the server behind it bears them"
     (one, more), (other, most) = needed
+    if one is None or more is None or other is None or most is None:
+        return f"{even}; peaks cost the same by use, if the server behind it bears them"
     return (
-        f"{even}: an hour of {PEAK} times the mean takes {more} GPUs of the baseline and {most} of the candidate, "
-        f"instead of {one} and {other}"
+        f"{even}: an hour of {PEAK} times the mean takes {count(more, 'GPU')} of the baseline and {most} of the "
+        f"candidate, {'the same as the mean' if (more, most) == (one, other) else f'instead of {one} and {other}'}"
     )
 
 

@@ -60,9 +60,8 @@ def rule(told: Rule, prefix: str) -> Plot | None:
     with mpl.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)
         figure = _figure((4.6, 4.0))
-        engine = figure.get_layout_engine()
-        if engine is not None:  # names stand outside of the rings, in the reader's font, which may be wider than ours
-            engine.set(w_pad=NAMES)
+        # Names stand outside of the rings, in the reader's font, which may be wider than ours.
+        figure.set_layout_engine("constrained", w_pad=NAMES)
         title = f"{len(radar.spokes(told))} ratios at {told.level.words}"
         words = radar.paint(figure.add_subplot(projection="polar"), told)
         return None if words is None else Plot(title, words, _named(figure, f"{prefix}r-", title, words), wide=False)

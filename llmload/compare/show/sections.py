@@ -176,11 +176,18 @@ def _ratio(ratio: Ratio, tone: str = "") -> Line:
 
 
 def differences(compared: Compared) -> Section:
-    """How the sides differ, and who declared it: what nobody declared comes first."""
+    """How the sides differ, and who declared it: what nobody declared comes first.
+
+    The sentences of the verdict's reasons stand there and not again here.
+    """
+    told = {*compared.verdict.reasons, headline(compared)}
     order = ("undeclared", "variable under test", "accepted", "note")
     found = sorted(compared.differences, key=lambda item: order.index(item.standing))
     lines = [
-        Line((item.name, item.baseline, item.candidate, item.standing, item.words), STANDINGS[item.standing])
+        Line(
+            (item.name, item.baseline, item.candidate, item.standing, "" if item.words in told else item.words),
+            STANDINGS[item.standing],
+        )
         for item in found
     ]
     names = ("what", "baseline", "candidate", "standing", "words")

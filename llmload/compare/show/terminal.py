@@ -140,7 +140,7 @@ def _differences(compared: Compared) -> list[RenderableType]:
         name, baseline, candidate, standing, words = map(one_line, line.cells)
         sign = "!" if line.tone == "bad" else "-"
         parts.append(Text.assemble(f"  {sign} {name}: ", (standing, SHADES[line.tone] if line.tone else "")))
-        told = [f"{baseline} → {candidate}"]
+        told = [f"{baseline} → {candidate}"] if baseline != candidate else [baseline]
         if words.startswith(f"{name.replace('_', ' ')}: ") and " against " in words:  # both texts stand in it
             told = []
             words = words.partition(": ")[2]
