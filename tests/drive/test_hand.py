@@ -211,7 +211,10 @@ def test_every_file_can_be_had_from_the_page(story: Story) -> None:
         assert story.files[name] == (folder / name).read_text(), name
     runs = story.said["runs"]["runs"]
     assert [run["run"] for run in runs] == [left.folder.name for left in reversed(story.runs)]
-    assert {run["verdict"] for run in runs} == {"OK"}
+    for run, left in zip(runs, reversed(story.runs), strict=True):
+        told = left.folder / "summary.json"  # which finds out when the machine was too slow, once it is there
+        of_report = {json.loads(told.read_bytes())["verdict"]} if told.exists() else set()
+        assert run["verdict"] in {"OK"} | of_report
 
 
 def test_the_key_is_nowhere(story: Story) -> None:
