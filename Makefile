@@ -26,8 +26,11 @@ $(VENV)/llama.stamp: $(VENV)/run.stamp requirements-llama.lock
 demo: $(VENV)/run.stamp $(if $(filter llama,$(ENGINE)),$(VENV)/llama.stamp)
 	$(BIN)/llmload demo --engine $(ENGINE)
 
+# What fails is tried once more, alone: real processes on a shared machine may stand still for seconds. The first
+# failure stays on the screen, and what fails twice fails.
 test: $(VENV)/dev.stamp $(VENV)/llama.stamp
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS) || { [ $$? -eq 1 ] && \
+	  $(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(TESTS); }
 
 # The stack of docker-compose.yml for real, by an engine of its own that can reach nobody: as root, where docker.io,
 # docker-compose and debootstrap are installed. Minutes.
