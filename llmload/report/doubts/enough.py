@@ -46,4 +46,7 @@ def too_few(case: Case) -> Iterator[str]:
         )
     thin = {row["workload"] for step, row in case.classes() if 0 < row["ok"] < P99_LEAST and step.index not in none}
     if thin and len(case.facts.workloads) > 1:
-        yield f"class {listed(sorted(thin))} has fewer than {P99_LEAST} successes in some steps: read its p95 with care"
+        who = "class {} has" if len(thin) == 1 else "classes {} have"
+        whose = "its p95" if len(thin) == 1 else "their p95"
+        names = listed(sorted(thin))
+        yield f"{who.format(names)} fewer than {P99_LEAST} successes in some steps: read {whose} with care"
